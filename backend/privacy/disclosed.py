@@ -131,8 +131,10 @@ def _tilted(trees: Sequence[Tree], low: int, high: int) -> _Tilted:
         # One step of Newton's method; if it leaves the interval, bisect.
         newton = slope + away / variance if variance else begin
         slope = newton if begin < newton < end else (begin + end) / 2
-    is_reached = [np.isfinite(row) for row in logs]
-    tilted_trees = [(o[k].astype(np.int64), s[k]) for o, s, k in zip(offsets, shares, is_reached, strict=True)]
+    tilted_trees = []
+    for line_offsets, line_shares, line_logs in zip(offsets, shares, logs, strict=True):
+        is_reached = np.isfinite(line_logs)
+        tilted_trees.append((line_offsets[is_reached].astype(np.int64), line_shares[is_reached]))
     return _Tilted(tilted_trees, means, variances, slope, float(log.sum()))
 
 
@@ -159,15 +161,13 @@ def _sums(tilted: _Tilted, tree_numbers: Sequence[int]) -> _Sums:
         low = max(start + int(offsets[0]), math.ceil(mean - reach))
         high = min(start + len(values) - 1 + int(offsets[-1]), math.floor(mean + reach))
         new_values = np.zeros(max(0, high - low + 1), dtype=np.float32)
-        moves = [(start + offset - low, share) for offset, share in zip(offsets.tolist(), shares.tolist(), strict=True)]
+        moves = list(zip((offsets + (start - low)).tolist(), shares.tolist(), strict=True))
         for begin in range(0, len(new_values), BLOCK):
             for move, share in moves:
                 first = max(begin, move)
                 end = min(begin + BLOCK, len(new_values), move + len(values))
-                if first < end:
-                    saxpy(
-                        values[first - move : end - move], new_values[first:end], a=share
-                    )  # new_values += share * values
+                if first < end:  # new_values += share * values, in one pass
+                    saxpy(values[first - move : end - move], new_values[first:end], a=share)
         start = low
         values = new_values
     return _Sums(start, values, round(mean))

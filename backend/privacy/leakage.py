@@ -137,7 +137,7 @@ class _Options:
         return int(self.offsets[-1])
 
     def mirrored(self) -> _Options:
-        """The same in units below the largest."""
+        """Return the options in units below the largest."""
         return _Options(self.spread - self.offsets[::-1], self.values[:, ::-1], self.logs[::-1])
 
 
@@ -196,11 +196,15 @@ class LeakMeter:
 
     def _bound(self, candidates: Flags, released: Integers, dither: int) -> LeakBound:
         trees, targets, _, _ = self._options(candidates, released)
-        parts = [
-            disclosed_at_most([(tree.offsets, tree.values[1]) for tree in options], int(targets[slot]), dither)
-            for slot, options in trees.items()
-        ]
-        guessed = [-sum(float(tree.logs.max()) for tree in options) for options in trees.values()]
+        parts = []
+        guessed = []
+        work = 0
+        for slot, options in trees.items():
+            target = int(targets[slot])
+            shares = [(tree.offsets, tree.values[1]) for tree in options]
+            parts.append(disclosed_at_most(shares, target, dither))
+            guessed.append(-sum(float(tree.logs.max()) for tree in options))
+            work += _additions(options, target, dither)
         if self._numbers > 1:
             # A leaf has several numbers: the one that reveals most counts; the reading's is one of them.
             disclosed_bits = max(parts)
@@ -209,7 +213,6 @@ class LeakMeter:
             disclosed_bits = sum(parts)
             prior_bits = sum(guessed)
         min_entropy = max(0.0, prior_bits - disclosed_bits)
-        work = sum(_additions(options, int(targets[slot]), dither) for slot, options in trees.items())
         return LeakBound(disclosed_bits, min_entropy, work)
 
     def _read(self, candidates: Flags, released: Integers, dither: int) -> LeakReading:
@@ -383,7 +386,7 @@ def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
 
 
 def _largest(halves: Sequence[Sequence[_Options]], target: int, dither: int) -> float:
-    """Largest log2 p of the combinations whose offsets sum to `target` ± `dither`, sum by sum."""
+    """Return the largest log2 p of the combinations whose offsets sum to `target` ± `dither`, sum by sum."""
     a, b = (_tops(half, target + dither) for half in halves)
     b = windows(b, dither, np.maximum) if dither else b
     total = target + dither
@@ -470,7 +473,10 @@ class Population:
             if shifts is not None:
                 released = released + shifts[:, slot]
             fits &= np.abs(sums - released) <= reach
-        return np.array([len(np.unique(p[f])) for p, f in zip(self._paths.T, fits.T, strict=True)], dtype=np.int64)
+        counts = []
+        for paths, fits_person in zip(self._paths.T, fits.T, strict=True):
+            counts.append(len(np.unique(paths[fits_person])))
+        return np.array(counts, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -531,19 +537,23 @@ def leak_curve(
         meter = LeakMeter(rounded)
         readings = []
         for i, unit in enumerate(population.released(rounded)):
-            moved = unit + sum(int(units) << (packing.width * slot) for slot, units in enumerate(shifts[i]))
-            readings += meter.read({name: column[i : i + 1] for name, column in columns.items()}, [moved], reach)
+            shift = sum(int(units) << (packing.width * slot) for slot, units in enumerate(shifts[i]))
+            columns_of_person = {name: column[i : i + 1] for name, column in columns.items()}
+            readings += meter.read(columns_of_person, [unit + shift], reach)
             on_person()
         counts = population.counts(rounded, shifts, reach)
+        identified = [reading.count == 1 for reading in readings]
+        bits = [reading.bits for reading in readings]
+        entropies = [reading.entropy for reading in readings]
         yield LeakPoint(
-            width,
-            len(own_records),
-            len(hosts),
-            float(np.mean([reading.count == 1 for reading in readings])),
-            float(np.median([reading.bits for reading in readings])),
-            float(np.median([reading.entropy for reading in readings])),
-            float(np.mean(counts == 1)),
-            float(np.median(counts)),
+            score_bits=width,
+            people=len(own_records),
+            records=len(hosts),
+            identified=float(np.mean(identified)),
+            bits=float(np.median(bits)),
+            entropy=float(np.median(entropies)),
+            unique=float(np.mean(counts == 1)),
+            paths=float(np.median(counts)),
         )
 
 

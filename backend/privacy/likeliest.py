@@ -170,4 +170,6 @@ def _joined(a: tuple[Integers, Floats], b: tuple[Integers, Floats], low: int, hi
     if not has_partner.any():
         return np.inf
     ranges = np.stack([begin[has_partner], end[has_partner]], axis=1).ravel()
-    return float((np.minimum.reduceat(keys, ranges)[::2] + b[1][has_partner] + slope * b[0][has_partner]).min())
+    smallest = np.minimum.reduceat(keys, ranges)[::2]
+    totals = smallest + b[1][has_partner] + slope * b[0][has_partner]
+    return float(totals.min())

@@ -108,10 +108,9 @@ class ReasonsAgain:
         for index in range(people):
             work.check()
             guest_columns = _one(statement.columns, index)
-            decided = {
-                host: plain.decided(host, _one(columns[host], index), hosts[host].held[index])
-                for host in plain.compiled.chain
-            }
+            decided = {}
+            for host in plain.compiled.chain:
+                decided[host] = plain.decided(host, _one(columns[host], index), hosts[host].held[index])
             for item, value in enumerate(plain.contributions(guest_columns, decided)[-1].values()):
                 totals[item] += value
         return totals

@@ -235,12 +235,11 @@ class HonestWeights:
         right_entries = self._below(t, at.right)
         if at.owner != self._model.guest:
             return self._possible(t, at.left, numbers, canary) and self._possible(t, at.right, numbers, canary)
-        return any(
-            all(numbers[e] == 0 for e in others - kept_entries) and self._possible(t, child, numbers, canary)
-            for child, kept_entries, others in (
-                (at.left, left_entries, right_entries),
-                (at.right, right_entries, left_entries),
-            )
+        # The Guest's own split: on the side that it does not take, all entries are 0.
+        if all(numbers[e] == 0 for e in right_entries - left_entries) and self._possible(t, at.left, numbers, canary):
+            return True
+        return all(numbers[e] == 0 for e in left_entries - right_entries) and self._possible(
+            t, at.right, numbers, canary
         )
 
     def _below(self, t: int, node: int) -> set[int]:

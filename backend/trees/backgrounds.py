@@ -172,18 +172,24 @@ def backgrounds(model: GuestModel) -> Iterator[Background]:
 
 
 def left_shares(model: GuestModel, background: Background = COVERS) -> dict[NodeKey, float]:
-    """Share of a group that goes left at each split of all parties; 1/2 if nobody comes.
+    """Return the share of a group that goes left at each split of all parties; 1/2 if no record of the group reaches it.
 
-    Of one band, a Host's split has the share in steps of 1/:data:`STEPS`, and that of all records if fewer than
-    :data:`MIN_RECORDS` of the band come to it. A Guest's has that of all if nobody of the band comes.
+    For one band, a Host's split has the share in steps of 1/:data:`STEPS`, or the share of all records if fewer than
+    :data:`MIN_RECORDS` of the band reach it. A Guest's split has the share of all records if no record of the band reaches it.
     """
-    splits = [(t, i, split) for t, tree in enumerate(model.trees) for i, split in tree.splits.items()]
-    if background.against == "covers" or model.bands is None:
-        return {(t, i): model.trees[t].nodes[s.left].cover / s.cover if s.cover else 0.5 for t, i, s in splits}
-    reached = [_reached(tree, counts) for tree, counts in zip(model.trees, model.bands.counts, strict=True)]
-    return {
-        (t, i): _share(reached[t][s.left], reached[t][i], background.band, s.owner == model.guest) for t, i, s in splits
-    }
+    use_covers = background.against == "covers" or model.bands is None
+    shares: dict[NodeKey, float] = {}
+    for t, tree in enumerate(model.trees):
+        if use_covers or model.bands is None:
+            for i, split in tree.splits.items():
+                left_cover = tree.nodes[split.left].cover
+                shares[t, i] = left_cover / split.cover if split.cover else 0.5
+            continue
+        reached = _reached(tree, model.bands.counts[t])
+        for i, split in tree.splits.items():
+            is_guest = split.owner == model.guest
+            shares[t, i] = _share(reached[split.left], reached[i], background.band, is_guest)
+    return shares
 
 
 def leaf_shares(model: GuestModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -238,5 +244,9 @@ def _share(left_records: NDArray[np.int64], all_records: NDArray[np.int64], band
 
 
 def shares_of(model: GuestModel, shares: Mapping[NodeKey, float], party: str) -> tuple[float, ...]:
-    """Those at a party's own splits, by tree and node."""
-    return tuple(share for (t, i), share in sorted(shares.items()) if model.trees[t].splits[i].owner == party)
+    """Return the shares at a party's splits, in the order of tree and node."""
+    of_party = []
+    for (t, i), share in sorted(shares.items()):
+        if model.trees[t].splits[i].owner == party:
+            of_party.append(share)
+    return tuple(of_party)

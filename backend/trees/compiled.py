@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,9 +77,8 @@ class _Column:
             categories = sorted(codes)
             cuts = {category: interval for interval, category in enumerate(categories)}
             probes = np.array([*categories, None], dtype=object)
-        return cls(
-            rules[0].feature, cuts, np.stack([rule.goes_left(probes) == goes_left for rule, goes_left in literals])
-        )
+        holds = [rule.goes_left(probes) == goes_left for rule, goes_left in literals]
+        return cls(rules[0].feature, cuts, np.stack(holds))
 
     def intervals(self, columns: Columns, n: int, has_record: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         """Return the interval of each sample's value, ``(n,)``."""
@@ -105,14 +105,16 @@ class Conjunctions:
     """
 
     def __init__(self, rules: Mapping[NodeKey, SplitRule], conjunctions: Sequence[Conditions]) -> None:
-        literals_of = [
-            [(rules[tree, node], goes_left) for tree, node, goes_left in conditions] for conditions in conjunctions
-        ]
+        literals_of: list[list[Literal]] = []
+        for conditions in conjunctions:
+            literals_of.append([(rules[tree, node], goes_left) for tree, node, goes_left in conditions])
+        # Each literal once, sorted by column.
         by_column: dict[tuple[str, bool], list[Literal]] = {}
-        for literal in dict.fromkeys(literal for literals in literals_of for literal in literals):
-            by_column.setdefault((literal[0].feature, literal[0].threshold is None), []).append(literal)
+        for literal in dict.fromkeys(chain.from_iterable(literals_of)):
+            rule = literal[0]
+            by_column.setdefault((rule.feature, rule.threshold is None), []).append(literal)
         self._columns = [_Column.of(literals) for literals in by_column.values()]
-        line = {literal: i for i, literal in enumerate(x for literals in by_column.values() for x in literals)}
+        line = {literal: i for i, literal in enumerate(chain.from_iterable(by_column.values()))}
         self._always = len(line)
         depth = max([1, *(len(literals) for literals in literals_of)])
         self._lines = np.full((depth, len(literals_of)), self._always, dtype=np.intp)  # short ones are padded

@@ -232,10 +232,10 @@ class SecondOrder:
             is_allowed = np.ones(gain.shape, dtype=bool)
             if direction:
                 is_allowed = direction * self._weight(left_sums, bounds) <= direction * self._weight(right, bounds)
-        h_left = left_sums[1] * self.units[1]
-        h_right = right[1] * self.units[1]
         min_weight = self.rules.min_child_weight
-        is_allowed &= (h_left >= min_weight) & (h_right >= min_weight) & (h_left > 0) & (h_right > 0)
+        for side in (left_sums, right):
+            weight = side[1] * self.units[1]
+            is_allowed &= (weight >= min_weight) & (weight > 0)
         return np.where(is_allowed, gain - self.rules.gamma, -np.inf)
 
     def _score(self, sums: IntArray, bounds: Bounds) -> Floats:

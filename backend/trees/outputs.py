@@ -103,10 +103,10 @@ ONE_LOGIT = Outputs()
 
 
 def sigmoid(margins: Floats) -> Floats:
-    """Probability of the positive label, without overflow; any shape."""
-    probabilities: Floats = np.where(margins >= 0, 1.0, np.exp(np.minimum(margins, 0))) / (
-        1.0 + np.exp(-np.abs(margins))
-    )
+    """Return the probability of the positive label, without overflow; any shape."""
+    # 1 / (1 + e^-m) for m ≥ 0, e^m / (1 + e^m) for m < 0
+    numerator = np.where(margins >= 0, 1.0, np.exp(np.minimum(margins, 0)))
+    probabilities: Floats = numerator / (1.0 + np.exp(-np.abs(margins)))
     return probabilities
 
 

@@ -45,24 +45,28 @@ def content_hash(text: str) -> str:
 
 
 def dump_guest(model: GuestModel) -> str:
-    """The Guest's partial model as canonical JSON."""
-    return _canonical(
-        {
-            "format": FORMAT,
-            "half": "guest",
-            "guest": model.guest,
-            "hosts": list(model.hosts),
-            "base_scores": list(model.base_scores),
-            "score_bits": model.score_bits,
-            "dictionary": [[party, f.model_dump(mode="json", exclude={"missing"})] for party, f in model.dictionary],
-            "trees": dump_trees(model.trees),
-            "rules": _rules(model.rules),
-            "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},
-            "sides_hidden": model.sides_hidden,
-            **_medians(model.medians),
-            **({} if model.bands is None else {"bands": asdict(model.bands)}),
-        }
-    )
+    """Return the Guest's partial model as canonical JSON."""
+    dictionary = [[party, feature.model_dump(mode="json", exclude={"missing"})] for party, feature in model.dictionary]
+    outputs = asdict(model.outputs)
+    if not outputs["spread"]:
+        del outputs["spread"]
+    document = {
+        "format": FORMAT,
+        "half": "guest",
+        "guest": model.guest,
+        "hosts": list(model.hosts),
+        "base_scores": list(model.base_scores),
+        "score_bits": model.score_bits,
+        "dictionary": dictionary,
+        "trees": dump_trees(model.trees),
+        "rules": _rules(model.rules),
+        "outputs": outputs,
+        "sides_hidden": model.sides_hidden,
+        **_medians(model.medians),
+    }
+    if model.bands is not None:
+        document["bands"] = asdict(model.bands)
+    return _canonical(document)
 
 
 def _medians(of: Medians) -> dict[str, Any]:
@@ -77,16 +81,18 @@ def _read_medians(data: dict[str, Any]) -> Medians:
 
 
 def load_guest(text: str) -> GuestModel:
-    """Inverse of :func:`dump_guest`; raises ModelError if the text is damaged."""
+    """Read what :func:`dump_guest` wrote; raises ModelError if the text is damaged."""
     data = _parse(text, "guest")
     try:
+        base_scores = data.get("base_scores") or [data["base_score"]]
+        dictionary = [(party, Feature.model_validate(feature)) for party, feature in data["dictionary"]]
         return GuestModel(
             guest=data["guest"],
             hosts=tuple(data["hosts"]),
             trees=load_trees(data["trees"]),
-            base_scores=tuple(float(score) for score in data.get("base_scores") or [data["base_score"]]),
+            base_scores=tuple(float(score) for score in base_scores),
             score_bits=int(data["score_bits"]),
-            dictionary=tuple((party, Feature.model_validate(f)) for party, f in data["dictionary"]),
+            dictionary=tuple(dictionary),
             rules=_read_rules(data["rules"]),
             outputs=_OUTPUTS.validate_python(data.get("outputs", {})),
             sides_hidden=bool(data.get("sides_hidden", False)),
@@ -98,7 +104,7 @@ def load_guest(text: str) -> GuestModel:
 
 
 def dump_host(model: HostModel) -> str:
-    """A Host's partial model as canonical JSON."""
+    """Return a Host's partial model as canonical JSON."""
     return _canonical(
         {
             "format": HOST_FORMAT,
@@ -117,7 +123,7 @@ def dump_host(model: HostModel) -> str:
 
 
 def load_host(text: str) -> HostModel:
-    """Inverse of :func:`dump_host`; raises ModelError if the text is damaged."""
+    """Read what :func:`dump_host` wrote; raises ModelError if the text is damaged."""
     data = _parse(text, "host")
     try:
         return HostModel(

@@ -158,8 +158,10 @@ class Factors:
         return out
 
     def _values(self, holds: NDArray[np.bool_], x: float) -> Floats:
-        """``(m + 1, n)``: x 1_i + (1-x) c_i, and 1 for no factor."""
-        return np.concatenate([np.where(holds, x, 0.0) + (1.0 - x) * self._share, np.ones((1, holds.shape[1]))])
+        """Return x 1_i + (1-x) c_i, and 1 for no factor, ``(m + 1, n)``."""
+        values = np.where(holds, x, 0.0) + (1.0 - x) * self._share
+        no_factor = np.ones((1, holds.shape[1]))
+        return np.concatenate([values, no_factor])
 
 
 def merged_factors(
@@ -198,19 +200,19 @@ def leaf_weights(model: GuestModel) -> Floats:
 def shap_values(
     model: GuestModel, rules: Mapping[NodeKey, SplitRule], columns: Columns, n: int, background: Background = COVERS
 ) -> tuple[tuple[str, ...], Floats]:
-    """SHAP values in plaintext, of a model with one output that is a sum.
+    """Return SHAP values, computed in plaintext, of a model with one output that is a sum.
 
     Parameters
     ----------
     columns : mapping of str to ndarray
-        Of all parties, ``(n,)`` each.
+        The columns of all parties, ``(n,)`` each.
     background : Background
-        Whose shares at the splits stand for values that are not known.
+        The group whose shares at the splits replace unknown values.
 
     Returns
     -------
     features : tuple of str
-        In use, sorted.
+        The features in use, sorted.
     values : ndarray of float64
         ``(n, len(features))``, in units of the margin.
     """

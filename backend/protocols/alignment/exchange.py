@@ -52,12 +52,16 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     positions = {host: side.positions() for host, side in sides.items()}
     rows = joint_rows(guest, ids, positions)
     proof = knows(session.name, [ids[row] for row in rows.tolist()])
-    for host in sides:
-        session.send(host, JointRecords(session.name, mark(positions[host], rows, started[host].records), proof))
+    records = {guest: len(ids)}
+    in_common = {}
+    for host, position in positions.items():
+        records[host] = started[host].records
+        in_common[host] = int((position >= 0).sum())
+        session.send(host, JointRecords(session.name, mark(position, rows, records[host]), proof))
     return rows, Alignment(
         method=method,
-        records={guest: len(ids)} | {host: started[host].records for host in sides},
-        held={host: int((position >= 0).sum()) for host, position in positions.items()},
+        records=records,
+        held=in_common,
         joint=len(rows),
         seconds=time.perf_counter() - began,
     )

@@ -175,10 +175,10 @@ class CompiledTerms:
         points = list(enumerate(zip(self._points.tolist(), self._point_weights.tolist(), strict=True)))
         for rows, holds in self.factors.blocks(columns, n):
             for k, (x, weight) in points:
-                base[rows, :, k] = weight * (self._by_entry @ self.factors.whole(holds, x))[:-1].T
-                by_feature[rows, :, k] = weight * (self._by_feature @ self.factors.parts(holds, x)).T.reshape(
-                    holds.shape[1], *size
-                )
+                by_entry = self._by_entry @ self.factors.whole(holds, x)
+                base[rows, :, k] = weight * by_entry[:-1].T
+                parts = self._by_feature @ self.factors.parts(holds, x)
+                by_feature[rows, :, k] = weight * parts.T.reshape(holds.shape[1], *size)
         return Terms(
             units(base.reshape(n, self.rows - 1), TERM_BITS),
             units(by_feature[:, :-1].reshape(n, self.rows - 1, size[1]), TERM_BITS),

@@ -412,20 +412,23 @@ def _grouped(permit: Permit, people: Records, feature: str, min_size: int) -> Gr
 
 
 def sums_by(groups: HostGroups, message: AskGroupSums, grouped: Sequence[Grouped]) -> GroupSums:
-    """Return sums by groups that were made."""
+    """Return sums by the groups in `grouped`; features without groups are left out."""
     marked = groups.sent_by(message.source)
     batches = marked.pairs.batches
     grouped_features = [g for g in grouped if g.groups]
     # SecureBoost eq. 2, with one tree node of all records and a feature's groups as its bins
     node = np.arange(len(marked.rows), dtype=np.intp), [(g.index, len(g.groups)) for g in grouped_features]
+    sums = []
+    if grouped_features:
+        for pairs in batches:
+            [sums_of_batch] = groups.cipher.bin_sums(pairs, [node], marked.half, alone=True)
+            sums.append(sums_of_batch)
     return GroupSums(
         message.conversation,
         message.source,
         tuple(g.feature for g in grouped_features),
         tuple(to_wire(g.groups) for g in grouped_features),
-        tuple(groups.cipher.bin_sums(pairs, [node], marked.half, alone=True)[0] for pairs in batches)
-        if grouped_features
-        else (),
+        tuple(sums),
     )
 
 

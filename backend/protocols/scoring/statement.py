@@ -75,6 +75,9 @@ def load_statement(text: str) -> ScoreStatement:
         body = json.loads(text)
         n = len(body["units"])
         columns = {str(name): unpacked_column(column, "<f8") for name, column in body["columns"].items()}
+        has_record = {}
+        for host, bitmap in body["held"].items():
+            has_record[str(host)] = from_bitmap(bytes.fromhex(bitmap), n)
         statement = ScoreStatement(
             str(body["model"]),
             tuple(int(unit) for unit in body["units"]),
@@ -83,7 +86,7 @@ def load_statement(text: str) -> ScoreStatement:
             bool(body["canaries"]),
             unpacked_column(body["offsets"], "<i8"),
             columns,
-            {str(host): from_bitmap(bytes.fromhex(bitmap), n) for host, bitmap in body["held"].items()},
+            has_record,
         )
         sizes = {len(column) for column in [statement.offsets, *columns.values()]}
         if sizes != {n}:

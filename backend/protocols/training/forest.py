@@ -141,9 +141,8 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     for index, numbers in enumerate(together):
         joint.conversation.check()
         jobs = [replace(draw_job(joint, parameters, grower, sums, number), directions=directions) for number in numbers]
-        start_share, end_share = (
-            encrypted + (1 - encrypted) * n / parameters.trees for n in (numbers.start, numbers.stop)
-        )
+        start_share = encrypted + (1 - encrypted) * numbers.start / parameters.trees
+        end_share = encrypted + (1 - encrypted) * numbers.stop / parameters.trees
         with work.part(start_share, end_share):
             grow = partial(grower.grow, jobs, parameters.depth)
             for job, tree in zip(jobs, round_of(joint, grower, index, numbers.start, grow), strict=True):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from backend.crypto.fixedpoint import MAX_ROWS
 from backend.crypto.interface import TrainingKeySide
 from backend.crypto.plain import PlainKeySide
+from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.medians import medians
 from backend.data.table import PartyTable
@@ -161,6 +162,14 @@ class TrainingClient:
         scores = self._scores(joint, grown, model_id, model)
         names = [PARTS[part] for part in joint.parts]
         labels, margins, weights = scores[PARTS[TEST]]
+        if joint.task == "binary":
+            positive_rate = float(joint.labels.mean())
+        else:
+            positive_rate = float("nan")
+        test_from = ""
+        if self.times is not None:
+            times_of_test = self.times[rows][joint.parts == TEST]
+            test_from = str(np.sort(times_of_test)[0])
         return Trained(
             model_id=model_id,
             model=model,
@@ -168,12 +177,12 @@ class TrainingClient:
             parts={name: names.count(name) for name in PARTS},
             part_of=dict(zip(joint.table.ids, names, strict=True)),
             host_hashes=hashes,
-            positive_rate=float(joint.labels.mean()) if joint.task == "binary" else float("nan"),
+            positive_rate=positive_rate,
             alignment=alignment,
             scores=scores,
             label_bits=grown.label_bits,
             choice_bits=grown.choice_bits,
-            test_from="" if self.times is None else str(np.sort(self.times[rows][joint.parts == TEST])[0]),
+            test_from=test_from,
         )
 
     def _report_wrong_answer(self, error: WrongAnswer) -> None:
@@ -185,7 +194,7 @@ class TrainingClient:
                 self.session.send(host, ReportWrongAnswer(self.session.name, why))
 
     def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: TrainingKeySide) -> Joint:
-        """The records that all parties hold, divided into training, validation and test rows."""
+        """Return the records that all parties have, divided into training, validation and test rows."""
         if not MIN_ROWS <= len(rows) <= MAX_ROWS:
             raise FederationError("joint_records_outside_limits", least=MIN_ROWS, most=MAX_ROWS, n=len(rows))
         times = None if self.times is None else self.times[rows]
@@ -197,13 +206,18 @@ class TrainingClient:
                 raise FederationError("training_rows_of_one_value", rows=n_training)
             raise FederationError("training_rows_of_one_class", rows=n_training)
         guest = self.federation.guest.name
-        parties = [p for p in self.federation.parties if p.name in (guest, *self.session.hosts)]
+        features: dict[str, tuple[Feature, ...]] = {}
+        excluded: dict[str, tuple[str, ...]] = {}
+        for party in self.federation.parties:
+            if party.name in (guest, *self.session.hosts):
+                features[party.name] = tuple(f for f in party.features if f.name not in self.exclude)
+                excluded[party.name] = tuple(f.name for f in party.features if f.name in self.exclude)
         return Joint(
             conversation=self.session,
             key=key,
             guest=guest,
-            features={p.name: tuple(f for f in p.features if f.name not in self.exclude) for p in parties},
-            excluded={p.name: tuple(f.name for f in p.features if f.name in self.exclude) for p in parties},
+            features=features,
+            excluded=excluded,
             table=self.table.take(rows),
             labels=labels,
             task=label.task,
@@ -217,13 +231,16 @@ class TrainingClient:
     def _model(self, joint: Joint, grown: Grown) -> GuestModel:
         features_in_rules = {rule.feature for rule in grown.rules.values()}
         guest_features = [feature for feature in joint.features[joint.guest] if feature.name in features_in_rules]
+        dictionary = []
+        for party, features in joint.features.items():
+            dictionary += [(party, feature) for feature in features]
         return GuestModel(
             guest=joint.guest,
             hosts=self.session.hosts,
             trees=grown.trees,
             base_scores=grown.base_scores,
             score_bits=self.parameters.score_bits,
-            dictionary=tuple((party, f) for party, features in joint.features.items() for f in features),
+            dictionary=tuple(dictionary),
             rules=grown.rules,
             outputs=grown.outputs.for_labels(joint.labels[joint.training]),
             sides_hidden=grown.sides_hidden,

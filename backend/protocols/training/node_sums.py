@@ -262,11 +262,13 @@ class NodeSums:
             yield piece
 
     def _request(self, host: str, piece: Sequence[Wanted]) -> AskBinSums:
+        rows = [pack_rows(tree.counted(node)) for tree, node in piece]
+        features = [to_bitmap(self._uses(tree.job, host)) for tree, _ in piece]
         return AskBinSums(
             self._session.name,
             *_numbers(piece),
-            rows=tuple(pack_rows(tree.counted(node)) for tree, node in piece),
-            features=tuple(to_bitmap(self._uses(tree.job, host)) for tree, _ in piece),
+            rows=tuple(rows),
+            features=tuple(features),
             batches=tuple(tree.job.batches for tree, _ in piece),
             parents=tuple(node.parent for _, node in piece),
         )

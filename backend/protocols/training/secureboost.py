@@ -119,7 +119,7 @@ class _Boosting:
         )
 
     def _grow_round(self, ensemble: _Ensemble) -> list[GrownTree]:
-        """Trees on the gradients of those before."""
+        """Grow trees on the gradients of the earlier trees."""
         p = self._parameters
         k = self.outputs.count
         first = len(ensemble.trees)
@@ -135,10 +135,12 @@ class _Boosting:
         batches = []
         criteria = []
         for c in range(k):
-            pair = (np.where(rows, g[:, c] * factor, 0.0), np.where(rows, h[:, c] * factor, 0.0))
-            units = (_unit(pair[0]), _unit(pair[1]))
-            batches.append((quantise(pair[0] / units[0], 0), quantise(pair[1] / units[1], 0)))
-            criteria.append(BoundedSplits(self._rules, units, COUNTS + (len(bound.total) if bound else 0), bound))
+            g_of_output = np.where(rows, g[:, c] * factor, 0.0)
+            h_of_output = np.where(rows, h[:, c] * factor, 0.0)
+            units = (_unit(g_of_output), _unit(h_of_output))
+            batches.append((quantise(g_of_output / units[0], 0), quantise(h_of_output / units[1], 0)))
+            channels = COUNTS + (len(bound.total) if bound else 0)
+            criteria.append(BoundedSplits(self._rules, units, channels, bound))
         encrypted = 0.0 if alone else self._grower.encrypted_share
         with work.part(0.0, encrypted):
             self._grower.send_pairs([*batches, *counted], tree=first, rows=rows, guest_only=alone)
@@ -200,11 +202,12 @@ class _Boosting:
         return frozenset(features[i] for i in numbers)
 
     def grown(self, ensemble: _Ensemble) -> Grown:
-        """The finished model."""
+        """Return the finished model."""
         count = len(ensemble.trees)
+        rules = {key: rule for key, rule in self._grower.rules.items() if key[0] < count}
         return Grown(
             trees=ensemble.trees,
-            rules={key: rule for key, rule in self._grower.rules.items() if key[0] < count},
+            rules=rules,
             base_scores=tuple(float(b) for b in self._base),
             outputs=self._joint.boosting_outputs(count),
             margins=ensemble.margins,

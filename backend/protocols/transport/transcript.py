@@ -131,10 +131,13 @@ class Transcript:
             now = time.perf_counter()
             if isinstance(message, OfferKey):
                 conversation_log.scheme = message.scheme
-            hidden: bytes = getattr(message, message.UNREADABLE, b"") if conversation_log.scheme != "none" else b""
+            hidden = b""
+            if conversation_log.scheme != "none":
+                hidden = getattr(message, message.UNREADABLE, b"")
             hidden_body = body(hidden)
             entries: int = getattr(message, "entries", 0)
             people: tuple[str, ...] = getattr(message, "ids", ())
+            ended = now if ready is None else ready
             conversation_log.entries.append(
                 TranscriptEntry(
                     number=len(conversation_log.entries) + 1,
@@ -145,9 +148,7 @@ class Transcript:
                     seconds=now - conversation_log.began,
                     holds=message.HOLDS,
                     readable_by=message.READABLE_BY,
-                    work=self._work(
-                        conversation_log.clocks.get(sender), round_of(message), now if ready is None else ready
-                    ),
+                    work=self._work(conversation_log.clocks.get(sender), round_of(message), ended),
                     sample=hidden_body[:SAMPLE],
                     unreadable=len(hidden),
                     entries=entries,

@@ -67,7 +67,7 @@ def _oriented_to(model: WholeModel, positive: str) -> WholeModel:
 
 
 def _turned_round(model: WholeModel) -> WholeModel:
-    """-m for a logit m, 1 - s for a share s."""
+    """Return a model that predicts -m for a logit m, 1 - s for a share s."""
     if model.outputs.link == "identity":
         total = 1.0 / len(model.trees)
     else:
@@ -95,15 +95,18 @@ def _in_order_of(model: WholeModel, classes: tuple[str, ...]) -> WholeModel:
         notes = (*notes, Remark("classes_are_numbered", values))
         names = classes
     order = [names.index(name) for name in classes]
+    of_tree = tuple(classes.index(names[k]) for k in model.outputs.of_tree)
+
+    def in_order(leaf: Leaf) -> Leaf:
+        if not leaf.weights:
+            return leaf
+        return replace(leaf, weights=tuple(leaf.weights[k] for k in order))
+
     return replace(
         model,
         base_scores=tuple(model.base_scores[k] for k in order),
-        trees=_with_leaves(
-            model.trees, lambda leaf: replace(leaf, weights=tuple(leaf.weights[k] for k in order if leaf.weights))
-        ),
-        outputs=replace(
-            model.outputs, classes=classes, of_tree=tuple(classes.index(names[k]) for k in model.outputs.of_tree)
-        ),
+        trees=_with_leaves(model.trees, in_order),
+        outputs=replace(model.outputs, classes=classes, of_tree=of_tree),
         notes=notes,
     )
 

@@ -200,9 +200,9 @@ def _tree(section: _Section, scale: float, n_features: int) -> WholeTree:
         covers = section.floats("leaf_weight", n_leaves)
     else:
         covers = [0.0]
-    nodes: dict[int, Node] = {
-        ~j: Leaf(w * scale, max(c, 0.0)) for j, (w, c) in enumerate(zip(weights, covers, strict=True))
-    }
+    nodes: dict[int, Node] = {}
+    for j, (weight, cover) in enumerate(zip(weights, covers, strict=True)):
+        nodes[~j] = Leaf(weight * scale, max(cover, 0.0))
     if n_leaves == 1:
         return in_order(section.where, nodes, n_features, root=~0)
     n = n_leaves - 1
@@ -290,7 +290,7 @@ def _numeric(where: str, kind: int, threshold: float) -> tuple[bool, float]:
 
 
 def _bit_sets(section: _Section) -> list[frozenset[int]]:
-    """Category codes that go left, by category set."""
+    """Return the category codes that go left, by category set."""
     n = section.whole("num_cat")
     if not 0 <= n <= section.whole("num_leaves"):
         raise damaged(section.position("num_cat"), n, f"0 … {section.whole('num_leaves')}")
@@ -300,10 +300,13 @@ def _bit_sets(section: _Section) -> list[frozenset[int]]:
     words = section.wholes("cat_threshold", max(bounds[-1], 0))
     if bounds[0] != 0 or bounds != sorted(bounds) or any(not 0 <= word < 1 << WORD for word in words):
         raise damaged(section.position("cat_boundaries"), bounds[:10], Remark("expected_rising_offsets"))
-    return [
-        frozenset(i * WORD + bit for i, word in enumerate(words[start:end]) for bit in range(WORD) if word >> bit & 1)
-        for start, end in pairwise(bounds)
-    ]
+    sets = []
+    for start, end in pairwise(bounds):
+        codes = set[int]()
+        for i, word in enumerate(words[start:end]):
+            codes.update(i * WORD + bit for bit in range(WORD) if word >> bit & 1)
+        sets.append(frozenset(codes))
+    return sets
 
 
 def _category_texts(name: str, tail: list[str], n_features: int) -> dict[int, tuple[str, ...]]:

@@ -58,22 +58,22 @@ def split_between_parties(
     dictionary : sequence of (str, Feature)
         Owner and disclosed feature: `Federation.features()`.
     label : Label
-        The federation's: the model must predict it, and its classes name the outputs.
+        The federation's label: the model must predict it, and its classes name the outputs.
     hosts : sequence of str
         In the order of the scoring chain; each gets a partial model, even one without a split.
     score_bits : int
-        Leaf weights are scored as multiples of 2**-score_bits. A margin is then off the library's raw one by at most
+        Leaf weights are scored as multiples of 2**-score_bits. A margin then differs from the library's raw one by at most
         (trees + 1)·2**-(score_bits+1), and by the library's own rounding; only trees that add to it count.
     categories : mapping of str to sequence of str or None, optional
-        Feature → the federation's text of each category code, for what the file does not name; None is the empty cell.
+        Feature → the federation's text of each category code that the file does not name; None is the empty cell.
     label_is : str, optional
-        Two outcomes only: the label's text that a higher score speaks for.
+        For two outcomes only: the label's text that a higher score means.
 
     Raises
     ------
     ModelError
-        The model predicts something else than the label, or sums that `score_bits` cannot hold; else with every
-        problem found: a feature that no party holds, is of another kind, or whose codes have no known text.
+        The model does not predict the label, or its sums are too large for `score_bits`; else with every problem: a feature that no
+        party has, that is of another kind, or whose codes have no known text.
     """
     model = fit_to_label(model, label, label_is)
     _check_size(model, score_bits)
@@ -101,12 +101,15 @@ def split_between_parties(
         rules=rules[guest],
         outputs=model.outputs,
     )
-    others = {
-        host: HostModel(host, guest, partial_model.hosts, partial_model.skeletons, rules[host], secrets.token_hex(16))
-        for host in hosts
-    }
-    codes = {c.feature.name: {text: code for code, text in c.texts.items()} for c in columns.values() if c.texts}
-    return PartialModels(partial_model, others, model, codes)
+    host_models = {}
+    for host in hosts:
+        salt = secrets.token_hex(16)
+        host_models[host] = HostModel(host, guest, partial_model.hosts, partial_model.skeletons, rules[host], salt)
+    codes = {}
+    for column in columns.values():
+        if column.texts:
+            codes[column.feature.name] = {text: code for code, text in column.texts.items()}
+    return PartialModels(partial_model, host_models, model, codes)
 
 
 def _check_size(model: WholeModel, score_bits: int) -> None:

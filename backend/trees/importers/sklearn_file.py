@@ -138,8 +138,9 @@ def _outputs(where: str, file: _File) -> Outputs:
 
 def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_features: int) -> WholeTree:
     columns = [column for name, column in tree if name != "left_categories"]
-    if len({len(column) for column in columns}) != 1:
-        raise damaged(where, tuple(sorted({len(c) for c in columns})), Remark("expected_same_length"))
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1:
+        raise damaged(where, tuple(sorted(lengths)), Remark("expected_same_length"))
     nodes: dict[int, Node] = {}
     for i, (left, right, feature, threshold, missing_left, values, gain, cover) in enumerate(
         zip(*columns, strict=True)
@@ -225,16 +226,15 @@ def _examples(estimator: Any, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gradient_boosting(estimator: Any) -> dict[str, Any]:
-    """``estimators_`` has a line a round and a column a class."""
+    """Describe gradient boosting; ``estimators_`` has a line a round and a column a class."""
     rate = float(estimator.learning_rate)
     rounds, count = estimator.estimators_.shape
     trees = [tree.tree_ for tree in estimator.estimators_.ravel()]
     init = estimator.init_
-    constant = type(init).__name__ in ("DummyClassifier", "DummyRegressor") and init.strategy not in (
-        "uniform",
-        "stratified",
-    )
-    if not constant and not (isinstance(init, str) and init == "zero"):
+    is_zero = isinstance(init, str) and init == "zero"
+    is_dummy = type(init).__name__ in ("DummyClassifier", "DummyRegressor")
+    is_constant = is_zero or (is_dummy and init.strategy not in ("uniform", "stratified"))
+    if not is_constant:
         raise ModelError("estimator_init_not_constant", found=type(init).__name__)
     anyone = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
     return {
@@ -251,9 +251,10 @@ def _averaging(estimator: Any) -> dict[str, Any]:
     """Describe a forest: its prediction is its trees' mean, so each leaf gets its share of it. A decision tree is a forest of one."""
     trees = [tree.tree_ for tree in getattr(estimator, "estimators_", [estimator])]
     count = len(getattr(estimator, "classes_", ()))
-    outputs = (
-        slice(1, 2) if count == 2 else slice(None)
-    )  # the share of the second of two classes determines the first's
+    if count == 2:
+        outputs = slice(1, 2)  # the share of the second of two classes determines the first's
+    else:
+        outputs = slice(None)
     return {
         "shares": count > 0,
         "compares": "float32",
@@ -269,16 +270,19 @@ def _plain_tree(tree: Any, values: NDArray[np.float64]) -> dict[str, Any]:
     right = tree.children_right
     cover = tree.weighted_n_node_samples
     inner = left != LEAF
+    threshold = np.clip(tree.threshold, -LARGEST, LARGEST)  # infinite if all but NaN goes left
+    missing_left = inner & (tree.missing_go_to_left != 0)
     spread = tree.impurity * cover
+    gain = np.where(inner, spread - spread[left] - spread[right], 0.0)
     return {
         "left": left.tolist(),
         "right": right.tolist(),
         "feature": tree.feature.tolist(),
-        "threshold": np.clip(tree.threshold, -LARGEST, LARGEST).tolist(),  # infinite if all but NaN goes left
-        "missing_left": (inner & (tree.missing_go_to_left != 0)).tolist(),
+        "threshold": threshold.tolist(),
+        "missing_left": missing_left.tolist(),
         "left_categories": {},
         "values": [[] if split else row for split, row in zip(inner, values.tolist(), strict=True)],
-        "gain": np.where(inner, spread - spread[left] - spread[right], 0.0).tolist(),
+        "gain": gain.tolist(),
         "cover": cover.tolist(),
     }
 
@@ -295,14 +299,22 @@ def _histogram_boosting(estimator: Any) -> dict[str, Any]:
         encoder = estimator._preprocessor.named_transformers_["encoder"]
         for i, values in zip(column, encoder.categories_, strict=False):
             categories[i] = [category_text(value) for value in values.tolist() if not _is_missing(value)]
-    base = np.asarray(estimator._baseline_prediction).ravel().tolist()
+    base_scores = np.asarray(estimator._baseline_prediction).ravel().tolist()
+    stages = estimator._predictors
+    if len(base_scores) > 1:
+        of_tree = list(range(len(base_scores))) * len(stages)
+    else:
+        of_tree = []
+    trees = []
+    for stage in stages:
+        trees += [_histogram_tree(predictor, column) for predictor in stage]
     return {
         "shares": False,
         "compares": "float64",
         "categories": categories,
-        "base_scores": base,
-        "of_tree": list(range(len(base))) * len(estimator._predictors) if len(base) > 1 else [],
-        "trees": [_histogram_tree(predictor, column) for stage in estimator._predictors for predictor in stage],
+        "base_scores": base_scores,
+        "of_tree": of_tree,
+        "trees": trees,
     }
 
 
@@ -313,20 +325,29 @@ def _is_missing(value: object) -> bool:
 def _histogram_tree(predictor: Any, column: list[int]) -> dict[str, Any]:
     nodes = predictor.nodes
     inner = nodes["is_leaf"] == 0
-    bits = np.unpackbits(predictor.raw_left_cat_bitsets.astype("<u4").view(np.uint8), axis=-1, bitorder="little")
+    words = predictor.raw_left_cat_bitsets.astype("<u4")
+    bits = np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")
+    left_categories = {}
+    for i in np.flatnonzero(inner & (nodes["is_categorical"] != 0)):
+        bits_of_node = bits[nodes["bitset_idx"][i]]
+        left_categories[int(i)] = np.flatnonzero(bits_of_node).tolist()
+    left = np.where(inner, nodes["left"].astype(np.int64), LEAF)
+    right = np.where(inner, nodes["right"].astype(np.int64), LEAF)
+    threshold = np.clip(nodes["num_threshold"], -LARGEST, LARGEST)  # may be infinite
+    missing_left = nodes["missing_go_to_left"] != 0
+    values = nodes["value"].tolist()
+    gain = np.where(inner, nodes["gain"] / 2.0, 0.0)
+    cover = nodes["count"].astype(np.float64)
     return {
-        "left": np.where(inner, nodes["left"].astype(np.int64), LEAF).tolist(),
-        "right": np.where(inner, nodes["right"].astype(np.int64), LEAF).tolist(),
+        "left": left.tolist(),
+        "right": right.tolist(),
         "feature": [column[feature] for feature in nodes["feature_idx"].tolist()],
-        "threshold": np.clip(nodes["num_threshold"], -LARGEST, LARGEST).tolist(),  # infinite, too
-        "missing_left": (nodes["missing_go_to_left"] != 0).tolist(),
-        "left_categories": {
-            int(i): np.flatnonzero(bits[nodes["bitset_idx"][i]]).tolist()
-            for i in np.flatnonzero(inner & (nodes["is_categorical"] != 0))
-        },
-        "values": [[] if split else [value] for split, value in zip(inner, nodes["value"].tolist(), strict=True)],
-        "gain": np.where(inner, nodes["gain"] / 2.0, 0.0).tolist(),
-        "cover": nodes["count"].astype(np.float64).tolist(),
+        "threshold": threshold.tolist(),
+        "missing_left": missing_left.tolist(),
+        "left_categories": left_categories,
+        "values": [[] if split else [value] for split, value in zip(inner, values, strict=True)],
+        "gain": gain.tolist(),
+        "cover": cover.tolist(),
     }
 
 

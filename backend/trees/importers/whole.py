@@ -132,10 +132,14 @@ class WholeModel:
 
     @property
     def reach(self) -> float:
-        """What no margin's size exceeds."""
-        heaviest = (
-            max(abs(w) for n in tree if isinstance(n, Leaf) for w in n.weights or (n.weight,)) for tree in self.trees
-        )
+        """An upper bound of every margin's absolute value."""
+        heaviest = []
+        for tree in self.trees:
+            weights: list[float] = []
+            for node in tree:
+                if isinstance(node, Leaf):
+                    weights += node.weights or (node.weight,)
+            heaviest.append(max(abs(weight) for weight in weights))
         return max(abs(score) for score in self.base_scores) + sum(heaviest)
 
     def margins(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -203,15 +207,16 @@ def columns_where(
     for tree in trees:
         for split in tree:
             if isinstance(split, WholeSplit):
+                if split.threshold is None:
+                    continue
                 left_cover = tree[split.left].cover
                 right_cover = tree[split.right].cover
-                has_threshold = split.threshold is not None
-                sides[split.feature if has_threshold else -1].append((split.default_left, left_cover, right_cover))
-    return frozenset(
-        column
-        for column, sides_of_column in sides.items()
-        if column >= 0 and len(sides_of_column) >= TELLING_SPLITS and never_missing(sides_of_column)
-    )
+                sides[split.feature].append((split.default_left, left_cover, right_cover))
+    columns = set()
+    for column, sides_of_column in sides.items():
+        if len(sides_of_column) >= TELLING_SPLITS and never_missing(sides_of_column):
+            columns.add(column)
+    return frozenset(columns)
 
 
 def one_default(sides: Sequence[tuple[bool, float, float]]) -> bool:
@@ -224,11 +229,11 @@ def larger_default(sides: Sequence[tuple[bool, float, float]]) -> bool:
 
     Weights that differ from counts make a few splits look otherwise.
     """
-    return sum(
-        default_left != (left_cover > right_cover)
-        for default_left, left_cover, right_cover in sides
-        if left_cover != right_cover
-    ) <= ODD_SIDES * len(sides)
+    odd_sides = 0
+    for default_left, left_cover, right_cover in sides:
+        if left_cover != right_cover and default_left != (left_cover > right_cover):
+            odd_sides += 1
+    return odd_sides <= ODD_SIDES * len(sides)
 
 
 def numbered(count: int) -> tuple[str, ...]:

@@ -134,21 +134,22 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
     if len(model.trees) != model.num_trees or len(drop) != len(model.trees):
         where = f"{name}, learner.gradient_booster"
         raise damaged(where, Remark("this_many_entries", {"n": len(model.trees)}), model.num_trees)
-    trees = tuple(
-        _tree(f"{name}, tree {t}", tree, weight, param.num_feature)
-        for t, (tree, weight) in enumerate(zip(model.trees, drop, strict=True))
-    )
+    trees = []
+    for t, (tree, weight) in enumerate(zip(model.trees, drop, strict=True)):
+        trees.append(_tree(f"{name}, tree {t}", tree, weight, param.num_feature))
+    version = ".".join(str(part) for part in head.version)
+    notes = _notes(learner.attributes, _rounds(model, count), len(trees))
     return WholeModel(
         file=name,
-        made_by=f"XGBoost {'.'.join(str(part) for part in head.version)}",
+        made_by=f"XGBoost {version}",
         features=tuple(names),
         categories=_category_texts(name, model.encodings, param.num_feature, head.version),
         base_scores=_base_scores(name, param.base_score, learner.objective, count),
-        trees=trees,
+        trees=tuple(trees),
         outputs=boosted(task, tuple(model.tree_info), count),
         gapless=columns_where(trees, one_default),
         placeholder=_placeholder(learner.attributes),
-        notes=(*_version_notes(head.version), *_notes(learner.attributes, _rounds(model, count), len(trees))),
+        notes=(*_version_notes(head.version), *notes),
     )
 
 
@@ -215,8 +216,9 @@ def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = np.array(tree.split_conditions).astype(np.float32)
         weights = (numbers * np.float32(weight)).astype(np.float64).tolist()
-        # a loss change is twice the fall of the loss
-        gains = (np.array(tree.loss_changes).astype(np.float32) / 2).tolist()
+        # A loss change is twice the fall of the loss.
+        falls = np.array(tree.loss_changes).astype(np.float32) / 2
+        gains = falls.tolist()
         covers = np.array(tree.sum_hessian).astype(np.float32).tolist()
     codes = _codes(where, tree)
     nodes: dict[int, Node] = {}
