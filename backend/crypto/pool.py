@@ -14,8 +14,8 @@ from backend.jobs import work
 
 BATCH = 16  # items for later in a request: as long as it takes, whoever needs some now has to wait
 BULK = 256  # made at a time, a second or two; from this many on the second process helps even without a stock
-TIMEOUT = 10.0  # seconds that filling a store waits for the process while it works for another one
-SOON = 1.0  # the same for a few items that somebody waits for
+STORE_TIMEOUT_SECONDS = 10.0  # that filling a stock waits for the process while it works for another one
+URGENT_TIMEOUT_SECONDS = 1.0  # the same for a few items that are needed now
 UNLOCKED_BATCH = 16  # items made in one call that releases the interpreter lock
 REST = 5.0  # seconds in which nothing was made but the store, after which what only bulk needs is dropped
 MEANWHILE = 0.1  # share of the target that is filled while a job is under way, which wants the cores
@@ -120,7 +120,7 @@ class Pool(Generic[T]):
             share = count
         else:
             share = 0
-        if share and not process.ask(share, 0.0 if bulk else SOON):
+        if share and not process.ask(share, 0.0 if bulk else URGENT_TIMEOUT_SECONDS):
             share = 0
         try:
             items = self._rest_of(count - share)
@@ -136,7 +136,7 @@ class Pool(Generic[T]):
 
     def _rest_of(self, count: int) -> list[T]:
         """Make the items that the first process does not make, in this process or in the second one."""
-        if self._second is not None and self._lasts and count and self._second.ask(count, TIMEOUT):
+        if self._second is not None and self._lasts and count and self._second.ask(count, STORE_TIMEOUT_SECONDS):
             items = self._second.collect(count)
             if items is not None:
                 return items
@@ -189,7 +189,7 @@ class Pool(Generic[T]):
                 self._second.close()
 
     def _more(self) -> list[T]:
-        if self._process is not None and self._process.ask(BATCH, TIMEOUT, is_urgent=False):
+        if self._process is not None and self._process.ask(BATCH, STORE_TIMEOUT_SECONDS, is_urgent=False):
             items = self._process.collect(BATCH)
             if items is not None:
                 return items

@@ -53,7 +53,7 @@ def unpack(payload: WorkerPayload) -> KeySide:
 
 
 _unpacked: dict[bytes, KeySide] = {}  # the last few key sides of this worker, by digest of their payload
-KEPT = 4
+CACHED_CIPHERS = 4
 FLOODS = 8  # flooded zeros a Host keeps ready: one per message
 
 
@@ -61,7 +61,7 @@ def encrypt_task(payload: WorkerPayload, values: IntArray) -> bytes:
     """Encrypt one piece in a worker process of the Guest."""
     digest = sha256(repr(sorted(payload.items())).encode()).digest()
     if digest not in _unpacked:
-        while len(_unpacked) >= KEPT:
+        while len(_unpacked) >= CACHED_CIPHERS:
             _unpacked.pop(next(iter(_unpacked)))
         _unpacked[digest] = unpack(payload)
     return _unpacked[digest].encrypt(values)

@@ -5,9 +5,9 @@ import gc
 import sys
 from contextlib import suppress
 
-# a setting of glibc's mallopt; bytes
+# a setting of glibc's mallopt
 M_MMAP_THRESHOLD = -3
-LARGE = 1 << 19
+LARGE_BYTES = 1 << 19
 
 
 def keep_no_large_blocks() -> None:
@@ -18,7 +18,7 @@ def keep_no_large_blocks() -> None:
     """
     if sys.platform == "linux":
         with suppress(AttributeError):  # another C library
-            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def give_back(*, collect: bool = True) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from backend.link.dialler import Connection
 
 TIMES = 5  # greetings of which the median is taken
-TIMEOUT = 10.0  # seconds for a connection
+CONNECT_SECONDS = 10.0  # seconds for a connection
 
 
 _FIXES = {
@@ -155,7 +155,7 @@ def _dial(node: Node, peer: Peer) -> Iterator[CheckedStep]:
 def _reach(step: str, address: str) -> CheckedStep:
     host, port = address.rsplit(":", 1)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
     except socket.gaierror:
         return CheckedStep(step, False, Remark("name_not_resolved", {"name": host}))
     except ConnectionRefusedError:
@@ -182,7 +182,7 @@ def _latency(node: Node, connection: Connection) -> CheckedStep:
     seconds = []
     for _ in range(TIMES):
         began = time.monotonic()
-        connection.channel.unary_unary(HELLO)(node.greeting(), timeout=TIMEOUT)
+        connection.channel.unary_unary(HELLO)(node.greeting(), timeout=CONNECT_SECONDS)
         seconds.append(time.monotonic() - began)
     values = {"milliseconds": round(statistics.median(seconds) * 1000, 1), "n": TIMES}
     return CheckedStep("latency", True, Remark("check_latency", values))

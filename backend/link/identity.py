@@ -38,7 +38,7 @@ Role = Literal["guest", "host"]
 LEAF_DAYS = 30  # short enough that a stolen key is soon worth nothing
 ROOT_DAYS = 3650
 WARN_DAYS = 10  # before a leaf's end, both sides are told
-EARLIER = timedelta(minutes=5)  # a leaf is valid from then on, for peers whose clocks are behind
+CLOCK_TOLERANCE = timedelta(minutes=5)  # a leaf is valid that much earlier, for peers whose clocks are behind
 MAX_CHAIN = 4  # certificates from a leaf to its root
 LEAF = "leaf.pem"
 ROOT = "root.pem"
@@ -296,7 +296,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(min(now, now + timedelta(days=days)) - EARLIER)
+        .not_valid_before(min(now, now + timedelta(days=days)) - CLOCK_TOLERANCE)
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
     )

@@ -22,7 +22,7 @@ from backend.link.frames import BusyError, pack_control
 from backend.link.handshake import CHECK, MAX_GREETING
 from backend.link.identity import validity
 from backend.link.node import Node
-from backend.link.peers import BESIDE, NOT_CALLED, Peer
+from backend.link.peers import MAX_CALLS, NOT_CALLED, Peer
 from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow, delivered
 from backend.ops.open_files import ENOUGH, raise_limit
 from backend.remark import Remark
@@ -65,7 +65,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         self._leaf = node.leaf_written()
         self._expires: datetime | None = None  # of this side's certificate
         self._unproven = deque[float](maxlen=REFUSALS)  # when handshakes began whose greeting has not come
-        workers = REFUSALS + (node.settings.rpcs + BESIDE) * len(node.peers)
+        workers = REFUSALS + (node.settings.rpcs + MAX_CALLS) * len(node.peers)
         options = [
             *OPTIONS,
             ("grpc.so_reuseport", 0),

@@ -21,7 +21,7 @@ from backend.protocols.transport.wire import LinkState, Quiet
 from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
-BESIDE = 4  # calls of a peer beside its messages: greetings, and the attached stream with the one that it replaces
+MAX_CALLS = 4  # calls of a peer next to its messages: greetings, and the attached stream with the one that it replaces
 MIB = 1 << 20
 _DAY = timedelta(days=1)
 NOT_CALLED = Remark("link_not_called")  # this side listens
@@ -107,7 +107,7 @@ class Peer:
         self.inbox = Inbox(hand, memory)
         self.outbox = Outbox(settings.queue, memory, refused)
         self.calls = threading.BoundedSemaphore(settings.rpcs)
-        self.beside = threading.BoundedSemaphore(BESIDE)
+        self.beside = threading.BoundedSemaphore(MAX_CALLS)
         self.expires: datetime | None = None
         self.instance = ""
         self.latency = float("nan")

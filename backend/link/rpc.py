@@ -39,7 +39,7 @@ ATTACH = f"/{SERVICE}/Attach"
 INSTANCE = "glassleaf-instance"  # metadata: which start of the dialling process this call belongs to
 AFTER = "glassleaf-after"  # metadata: seconds until a busy lane is tried again
 WAIT = 0.25  # seconds between looks at whether the link still holds
-AT_ONCE = 4  # messages of a lane, each of a conversation of its own, that a stream carries piece by piece
+MAX_BEGUN = 4  # unfinished messages of a lane, each of another conversation, that a stream carries piece by piece
 OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.max_receive_message_length", MAX_FRAME),
     ("grpc.max_send_message_length", MAX_FRAME),
@@ -121,7 +121,7 @@ class Outflow:
     def _pieces(self, sending: dict[Lane, dict[str, Iterator[bytes]]]) -> Iterator[bytes]:
         """One frame of each message that is being sent, by lane and conversation: a long one keeps no other conversation waiting."""
         for lane, messages in sending.items():
-            while len(messages) < AT_ONCE and (message := self._next(lane, messages)) is not None:
+            while len(messages) < MAX_BEGUN and (message := self._next(lane, messages)) is not None:
                 messages[message.conversation] = self._node.outgoing_frames(message)
             for conversation, frames in list(messages.items()):
                 frame = next(frames, None)
@@ -138,7 +138,7 @@ class Outflow:
 
 
 class Inflow:
-    """What arrives on an attached stream: pieces of messages, :data:`AT_ONCE` messages a lane at a time; receipts; signs of life."""
+    """What arrives on an attached stream: pieces of messages, :data:`MAX_BEGUN` messages a lane at a time; receipts; signs of life."""
 
     def __init__(self, node: Node, peer: Peer, answers: Outflow) -> None:
         self._node = node
@@ -199,8 +199,8 @@ class Inflow:
     def _begin(self, header: Header) -> _Begun:
         """Begin a message with its first frame; raises SecurityError if its lane has too many unfinished messages."""
         in_lane = [unfinished for unfinished in self._begun.values() if unfinished.lane == header.lane]
-        if len(in_lane) >= AT_ONCE:
-            raise SecurityError("too_many_begun", lane=header.lane, limit=AT_ONCE)
+        if len(in_lane) >= MAX_BEGUN:
+            raise SecurityError("too_many_begun", lane=header.lane, limit=MAX_BEGUN)
         self._begun[header.id] = _Begun(header.lane, self._node.assembly())
         return self._begun[header.id]
 
@@ -208,7 +208,7 @@ class Inflow:
         """Drop the rest of a message."""
         if header.chunk + 1 < header.chunks:
             self._skipped[header.id] = None
-            while len(self._skipped) > AT_ONCE * len(LANES):
+            while len(self._skipped) > MAX_BEGUN * len(LANES):
                 self._skipped.popitem(last=False)
 
     def end(self) -> None:

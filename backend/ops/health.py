@@ -16,7 +16,7 @@ from typing import Any
 from backend.errors import ParameterError
 
 LOOPBACK = "127.0.0.1"
-TIMEOUT = 5.0  # seconds for a request's lines
+REQUEST_SECONDS = 5.0  # seconds for a request's lines
 POLL_SECONDS = 0.05  # how often it is checked whether the server is being closed
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 
@@ -50,7 +50,7 @@ class OpsServer:
             address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
 
         class Handler(BaseHTTPRequestHandler):
-            timeout = TIMEOUT
+            timeout = REQUEST_SECONDS
 
             def do_GET(self) -> None:
                 is_known = _is_known(self.headers.get("Host", ""), address)

@@ -26,8 +26,8 @@ FIELDS = {
     "party": r"[a-z][a-z0-9_]{0,30}",
 }
 """Field of an event that holds a word → the pattern of its words."""
-OWN = ("glassleaf", "uvicorn.error")  # loggers whose words are fixed; of others it is not known what is in them
-NUMBERS = ("people", "failed", "seconds", "code", "bytes")
+OWN_LOGGERS = ("glassleaf", "uvicorn.error")  # loggers with fixed words; the words of others may hold data
+NUMBER_FIELDS = ("people", "failed", "seconds", "code", "bytes")
 ERRORS = frozenset(
     name
     for module in (builtins, errors)
@@ -46,7 +46,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": record.msg if record.name in OWN and isinstance(record.msg, str) else "of a library",
+            "event": record.msg if record.name in OWN_LOGGERS and isinstance(record.msg, str) else "of a library",
         }
         if isinstance(record.args, dict):
             arguments = tuple(record.args.values())
@@ -70,7 +70,7 @@ class JsonLines(logging.Formatter):
             line["error"] = types[0]
         if traces:
             line["trace"] = traces[0]
-        for name in NUMBERS:
+        for name in NUMBER_FIELDS:
             value = getattr(record, name, None)
             if isinstance(value, int | float):
                 line[name] = value
@@ -95,6 +95,6 @@ def log_as_json() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
-    for name in OWN:
+    for name in OWN_LOGGERS:
         logging.getLogger(name).setLevel(logging.INFO)
     logging.captureWarnings(True)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from backend.remark import Remark
 
-TIMEOUT = 10.0  # seconds for one call
+CALL_SECONDS = 10.0  # seconds for one call
 DELAYS = (0.0, 5.0, 60.0)  # seconds before each try; after the last one a notice is dropped
 MAX_WAITING = 64  # notices; more than that are dropped, since the inbox has them all
 _log = logging.getLogger("glassleaf")
@@ -86,7 +86,7 @@ class Webhook:
         headers = {"Content-Type": "application/json; charset=utf-8"}
         request = urllib.request.Request(self._url, notice, headers, method="POST")  # noqa: S310 - http and https alone (host.toml)
         try:
-            urllib.request.urlopen(request, timeout=TIMEOUT).close()  # noqa: S310 - as above
+            urllib.request.urlopen(request, timeout=CALL_SECONDS).close()  # noqa: S310 - as above
         except urllib.error.HTTPError as error:
             error.close()
             raise

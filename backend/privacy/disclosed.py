@@ -20,7 +20,7 @@ REACH = 3.5  # standard deviations that are kept on either side
 BLOCK = 8192  # sums worked on together: they stay in a core's cache, and BLAS starts no threads for them
 NEAR = 0.05  # standard deviations by which the mean may miss the score
 STEEPEST = 50.0  # λ, nats a unit: beyond, a tree's second best leaf weighs nothing in float64
-ROUNDED = 2.0**-24  # relative error of one operation in float32
+ROUNDING_ERROR = 2.0**-24  # relative error of one operation in float32
 SLACK = 1e-6  # bits by which float64 may have the rest too large
 
 Floats = NDArray[np.float64]
@@ -88,7 +88,7 @@ def disclosed_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
     if not probability:
         return math.inf
     # All terms are positive: each operation's result is too large by at most its own rounding.
-    rounded = sum(len(offsets) + 2 for offsets, _ in trees) * ROUNDED
+    rounded = sum(len(offsets) + 2 for offsets, _ in trees) * ROUNDING_ERROR
     nats = tilted.slope * (a.centre + b.centre) - tilted.log - math.log(probability) + rounded
     return max(0.0, nats / math.log(2) + SLACK)
 

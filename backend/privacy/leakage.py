@@ -26,7 +26,7 @@ from backend.trees.ensemble import Columns, GuestModel
 
 SCORE_BITS = (6, 8, 10, 12, 14, 16)  # resolutions of a curve
 BLOCK = 8192  # sums worked on together: they stay in a core's cache, and BLAS starts no threads for them
-AT_ONCE = 10_000_000  # additions of a count: some 40 ms on one core (2.6 GHz Xeon)
+COUNT_AT_ONCE = 10_000_000  # additions of a count: some 40 ms on one core (2.6 GHz Xeon)
 # counts of more bits than the first are divided by 2 to the second, to stay in float64's range
 _MAX_BITS = 480
 _RESCALE_BITS = 512
@@ -96,8 +96,8 @@ class LeakBound:
 
     @property
     def countable(self) -> bool:
-        """Whether a page may count at once: it takes no longer than :data:`AT_ONCE`, or there is no bound."""
-        return self.additions <= AT_ONCE or math.isinf(self.disclosed_bits)
+        """Whether a page may count at once: it takes no longer than :data:`COUNT_AT_ONCE`, or there is no bound."""
+        return self.additions <= COUNT_AT_ONCE or math.isinf(self.disclosed_bits)
 
 
 @dataclass(frozen=True)

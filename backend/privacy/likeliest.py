@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 # leaves beside the best ones that are looked at; how many more the next time
 FIRST = 32
 GROWTH = 1.2
-ROUNDED = 1e-9  # bits that sums of gaps may differ by in another order
+BITS_TOLERANCE = 1e-9  # bits that sums of gaps may differ by in another order
 MAX_COMBINATIONS = 1 << 16  # combinations of half the trees; beyond, to go sum by sum is faster
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> 
         if lacking <= limit or every:
             return tilted.value - tilted.slope * target - lacking
         looked_at = looked_at * GROWTH
-        lacking_at_most = lacking + ROUNDED
+        lacking_at_most = lacking + BITS_TOLERANCE
 
 
 def _padded(trees: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:

@@ -74,7 +74,7 @@ _log = logging.getLogger("glassleaf")
 
 DRAINED = 60.0  # seconds after which a Guest asks again
 STORE_WAIT = 30.0  # seconds after which a Guest asks again
-ROUNDED = 2  # decimals of the seconds in a receipt: finer ones tell how much was worked out about a person
+SECONDS_DECIMALS = 2  # of the seconds in a receipt: more would reveal how much was computed about a person
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
 
 
@@ -299,7 +299,7 @@ class HostParty:
                     self._note_model(sender, message, answer)
                 worked = time.perf_counter() - began
                 size = wire.send(receiver, answer)
-                stated.append((self.name, receiver, type(answer).__name__, size, round(worked, ROUNDED)))
+                stated.append((self.name, receiver, type(answer).__name__, size, round(worked, SECONDS_DECIMALS)))
                 began = time.perf_counter()
                 if isinstance(message, DecisionVectors) and isinstance(answer, HeldRecords):
                     people = _counts(answer, len(message.ids))

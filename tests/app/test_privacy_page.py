@@ -98,7 +98,7 @@ def test_the_meter_asks_for_somebody_whose_values_are_at_hand_and_counts_who_was
 def test_where_counting_takes_long_a_bound_comes_first_and_the_count_when_it_is_asked_for(
     opened: Opened, batch: ScoreBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.privacy.leakage.AT_ONCE", 0)
+    monkeypatch.setattr("backend.privacy.leakage.COUNT_AT_ONCE", 0)
     put_job("score", Job(lambda job: batch, 1).start().wait(60))
     at = opened("privacy")
     _, read, bound = at.session_state["kept:leak"]

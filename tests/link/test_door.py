@@ -44,8 +44,8 @@ from backend.link.handshake import greeting, pack_greeting
 from backend.link.identity import host_name, load_identity, make_identity, renew
 from backend.link.node import Node
 from backend.link.outbox import Outbox, Outgoing
-from backend.link.peers import BESIDE, MIB
-from backend.link.rpc import AT_ONCE, ATTACH, DELIVER, HELLO, INSTANCE, Inflow, Outflow
+from backend.link.peers import MAX_CALLS, MIB
+from backend.link.rpc import ATTACH, DELIVER, HELLO, INSTANCE, MAX_BEGUN, Inflow, Outflow
 from backend.ops.logs import JsonLines
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.messages import EndConversation, OfferKey
@@ -514,7 +514,7 @@ def test_greetings_that_never_come_take_their_senders_places_alone(links, slow):
     with channel(bank, links.companies.identity("shop")) as made:
         hello = made.stream_unary(HELLO)
         silent = [hello.future(slow(), timeout=IN_TIME) for _ in range(40)]
-        until(lambda: refused_for_room(silent) == 40 - BESIDE)
+        until(lambda: refused_for_room(silent) == 40 - MAX_CALLS)
         links.up(links.host("telecom"))
         slow.over.set()
         until(lambda: all(call.done() for call in silent))
@@ -625,7 +625,7 @@ def test_a_stream_on_which_many_messages_are_begun_ends(links):
     with channel(bank, links.companies.identity("shop")) as made:
         greet(made, said(bank))
         text = b"k" * (CHUNK + 1)
-        begun_ = [pack(header(bank, text), text) for _ in range(AT_ONCE + 1)]
+        begun_ = [pack(header(bank, text), text) for _ in range(MAX_BEGUN + 1)]
         call = made.stream_stream(ATTACH)(beating(pause, *begun_), timeout=IN_TIME, metadata=((INSTANCE, ME),))
         until(lambda: cause(bank, "shop").code == "too_many_begun")
         pause.set()

@@ -37,10 +37,10 @@ OWNER_MEMORY = 160 << 20  # bytes of tables at the key owner: windows of 11 bits
 PUBLIC_MEMORY = 64 << 20  # bytes of tables at a Host, per key
 OBJECT = 48  # bytes of an mpz beside its digits, including its list entry
 WINDOWS = range(4, 13)  # bits per digit
-FEW = 64  # up to so many obfuscators, building a table costs more than it saves
+WITHOUT_TABLE_UP_TO = 64  # obfuscators; for fewer, building a table costs more than it saves
 FEW_KEPT = 3  # the same for reading a table from its file
 SHORT_BITS = 1024  # shorter keys are for arithmetic, not for secrets
-FEW_SHORT = 4096  # as FEW, for a short key: its powers take hardly longer than looking up their products
+WITHOUT_TABLE_SHORT_KEY = 4096  # the same for a short key: its powers take hardly longer than looking up their products
 
 Obfuscation = Literal["full", "short"]
 Quotients = NDArray[np.uint32]  # (2**window, limbs): one number per row, lowest limb first
@@ -307,7 +307,7 @@ def _window(bits: int, entry: int, memory: int) -> int:
 def _few(n: mpz, file: Path | None) -> int:
     if file is not None and file.exists():
         return FEW_KEPT
-    return FEW if n.bit_length() >= SHORT_BITS else FEW_SHORT
+    return WITHOUT_TABLE_UP_TO if n.bit_length() >= SHORT_BITS else WITHOUT_TABLE_SHORT_KEY
 
 
 def _digits_per_base(bits: int, window: int) -> list[int]:

@@ -22,7 +22,7 @@ from backend.crypto.rlwe.zeros import error
 from backend.errors import SecurityError
 from backend.jobs import work
 
-TOGETHER = 2  # polynomials that SEAL transforms in one call, which is the least
+TRANSFORMED_TOGETHER = 2  # polynomials; SEAL cannot transform fewer in one call
 
 
 class SymmetricEncryption:
@@ -42,9 +42,9 @@ class SymmetricEncryption:
     def encrypt(self, polynomials: Sequence[IntArray]) -> bytes:
         """Return ciphertexts, one after the other, of ``(k,)`` coefficients each, k ≤ N, from -t/2 to t/2. A job can stop in between."""
         ciphertexts: list[bytes] = []
-        for i in range(0, len(polynomials), TOGETHER):
+        for i in range(0, len(polynomials), TRANSFORMED_TOGETHER):
             work.check()
-            ciphertexts += self._encrypted(polynomials[i : i + TOGETHER])
+            ciphertexts += self._encrypted(polynomials[i : i + TRANSFORMED_TOGETHER])
         return b"".join(ciphertexts)
 
     def _encrypted(self, polynomials: Sequence[IntArray]) -> list[bytes]:
@@ -54,14 +54,14 @@ class SymmetricEncryption:
         seeds = [os.urandom(SEED_BYTES) for _ in polynomials]
         noisy = [_noisy(of.parameters, polynomial) for polynomial in polynomials]
         uniform = [expanded(seed, of.parameters) for seed in seeds]
-        if count < TOGETHER:
+        if count < TRANSFORMED_TOGETHER:
             noisy.append(bytes(len(noisy[0])))
             uniform.append(uniform[0])
         hidden = of.ciphertext_of(*uniform, transformed=True)
         of.evaluator.multiply_plain_inplace(hidden, self._secret)
         ciphertext = of.ciphertext_of(*noisy)
         of.evaluator.sub_inplace(ciphertext, hidden)
-        body = memoryview(saved(ciphertext))[-TOGETHER * of.residue_bytes :]
+        body = memoryview(saved(ciphertext))[-TRANSFORMED_TOGETHER * of.residue_bytes :]
         return [seed + bytes(body[i * of.residue_bytes : (i + 1) * of.residue_bytes]) for i, seed in enumerate(seeds)]
 
 

@@ -24,7 +24,7 @@ from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
 PARALLEL_MIN = 128  # ciphertexts of a batch from which on other processes save more than they cost
-PIECES = 2  # a worker, that are folded together
+PIECES_A_WORKER = 2  # that are folded at the same time
 
 
 class FloodMaker:
@@ -179,7 +179,7 @@ class RlweFold:
             self._take(folded(self._ring, piece))
             return
         self._came.append(piece)
-        if len(self._came) == PIECES * self._side.workers.jobs:
+        if len(self._came) == PIECES_A_WORKER * self._side.workers.jobs:
             self._fold_those_that_came()
 
     def _fold_those_that_came(self) -> None:

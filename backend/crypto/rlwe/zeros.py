@@ -24,7 +24,7 @@ from backend.crypto.rlwe.randomness import random_bytes
 from backend.crypto.rlwe.ring import Ring, read, ring
 from backend.errors import SecurityError
 
-KEPT = 16  # keys, of half a megabyte each; a request for reasons takes up to eight
+CACHED_KEYS = 16  # keys, of half a megabyte each; a request for reasons takes up to eight
 # of a key, once its Host is to keep some ready: about what one person's question takes, of up to a megabyte each
 FRESH = 8
 QUIET_SECONDS = (
@@ -138,7 +138,7 @@ class Zeros:
         return ciphertext
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_KEYS)
 def zeros_under(offered: bytes) -> Zeros:
     """Those under a Guest's key, which is read once and kept: that takes as long as ten of them.
 

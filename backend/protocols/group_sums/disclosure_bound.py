@@ -20,7 +20,7 @@ from math import e, inf, lgamma, log, log2, pi
 from backend.protocols.group_sums.values import Counts
 
 UNKNOWN = 10  # bits that stay unknown of every group, on average: a thousand sets of records fit the sums
-BESIDE = 2  # groups that a feature may have beside its bins or codes: those who have no value, and rare codes together
+EXTRA_GROUPS = 2  # groups of a feature next to its bins or codes: people without a value, and rare codes together
 NAMED = 0.5  # of the bits that it takes to say who is in a group, as many may its sums carry: half of its people, and no more, can be named
 
 
@@ -63,7 +63,7 @@ def smallest_size(spread: Sequence[float], n: int, max_groups: int, at_least: in
         Bins or codes of the feature.
     """
     for size in range(at_least, n // 2 + 1):
-        count = min(max_groups + BESIDE, n // size)
+        count = min(max_groups + EXTRA_GROUPS, n // size)
         if leaves_unknown(spread, [*[size] * (count - 1), n - size * (count - 1)]):
             return size
     return n // 2 + 1
@@ -77,7 +77,7 @@ def least_size(bits: int, n: int, max_groups: int, share: float) -> int:
     """
 
     def bears(size: int) -> bool:
-        others = min(max_groups + BESIDE, n // size) - 1
+        others = min(max_groups + EXTRA_GROUPS, n // size) - 1
         return share * log2_divisions(n, [size]) >= bits and share * log2_divisions(n, [size] * others) >= bits * others
 
     if share:

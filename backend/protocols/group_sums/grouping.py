@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from backend.data.binning import make_bins
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
-from backend.protocols.group_sums.disclosure_bound import BESIDE
+from backend.protocols.group_sums.disclosure_bound import EXTRA_GROUPS
 
 MIN_GROUP = 20  # records of the smallest group that another party may learn of
 ELDERLY = 62  # years; 12 CFR 1002.2(o)
@@ -114,7 +114,7 @@ def most_groups(name: str, max_groups: int) -> int:
     put together make one group of several.
     """
     if PAIR in name:
-        return (max_groups + BESIDE) ** 2 - BESIDE
+        return (max_groups + EXTRA_GROUPS) ** 2 - EXTRA_GROUPS
     return max_groups
 
 

@@ -49,7 +49,7 @@ from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks
 from backend.store.journal import Journal
 
-LOOK = 256  # records encrypted between two looks at the cancel flag: a second at 3,072 bits on a busy machine
+CHUNK_RECORDS = 256  # records encrypted between two looks at the cancel flag: a second at 3,072 bits on a busy machine
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,7 +217,7 @@ class GroupQuestions:
         self, numbers: list[int], half: int, n_done: int, total: int, on_piece: Callable[[int, int], None]
     ) -> Iterator[bytes]:
         """Yield ciphertexts of a number a record; `n_done` ciphertexts came before them."""
-        for part in chunks(len(numbers), LOOK):
+        for part in chunks(len(numbers), CHUNK_RECORDS):
             self._session.check()
             on_piece(n_done + part.start, total)
             yield self._key.encrypt_joined(numbers[part.start : part.stop], half)

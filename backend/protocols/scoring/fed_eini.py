@@ -23,7 +23,7 @@ from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel, NodeKey, SplitRule
 from backend.trees.folding import Folding, Step, fold_structure
 
-FEW = 32  # people up to whom all leaves together are faster than tree by tree
+SMALL_BATCH = 32  # people; up to this number, all leaves together are faster than tree by tree
 
 
 class CompiledGuest:
@@ -203,7 +203,7 @@ class _Spans:
     def of(self, open_leaves: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the smallest and largest sums of ``(n_leaves, n)`` candidates, base scores included, ``(slots, n)`` each."""
         far = self._far
-        if open_leaves.shape[1] <= FEW:
+        if open_leaves.shape[1] <= SMALL_BATCH:
             candidates = open_leaves[self._leaf]
             low = np.minimum.reduceat(np.where(candidates, self._unit, far), self._first)
             high = np.maximum.reduceat(np.where(candidates, self._unit, -far), self._first)

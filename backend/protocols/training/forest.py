@@ -45,7 +45,9 @@ from backend.trees.ensemble import GuestTree
 from backend.trees.outputs import Floats, Outputs
 
 Flags = NDArray[np.bool_]
-TOGETHER = 8  # trees in lockstep: fewer rounds of messages, but progress and cancellation wait for all of them
+TREES_A_ROUND = (
+    8  # trees that grow in lockstep: fewer rounds of messages, but progress and cancellation wait for all of them
+)
 ROWS_AT_ONCE = 1 << 13  # records whose votes of all trees are in memory at a time
 
 
@@ -133,7 +135,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     outputs = Outputs(joint.task, joint.classes, "identity", "median" if median else "sum")
     grower = start(joint, parameters.bins, hide_order=parameters.shuffle_sides, min_node=parameters.min_node)
     encrypted = grower.encrypted_share / parameters.trees  # all trees grow on the pairs of one sending
-    together = list(chunks(parameters.trees, TOGETHER))
+    together = list(chunks(parameters.trees, TREES_A_ROUND))
     with work.part(0.0, encrypted):
         grower.send_pairs(sums.batches, guest_only=len(joint.resumed.rounds) >= len(together))
     forest = _Forest(outputs, n_added)

@@ -43,7 +43,7 @@ from backend.trees.serialization import content_hash, dump_guest, dump_skeleton
 _log = logging.getLogger("glassleaf")
 
 ALIGNED = 0.1  # about the share of a training after which the records are aligned
-GROWN = 0.98  # and the trees have grown
+GROWN_SHARE = 0.98  # and the trees have grown
 OPEN = -1.0  # a model whose scores nobody can measure is not sealed
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
@@ -149,7 +149,7 @@ class TrainingClient:
             rows, alignment = align(session, guest, self.table.ids, self.parameters.alignment)
         joint = self._joint(rows, labels[rows], key or PlainKeySide())
         self.on_stage("tree")
-        with work.part(ALIGNED, GROWN):
+        with work.part(ALIGNED, GROWN_SHARE):
             try:
                 grown = grow(joint, self.parameters)
             except WrongAnswer as error:

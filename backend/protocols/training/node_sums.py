@@ -38,7 +38,7 @@ from backend.protocols.transport.packing import chunks, to_bitmap
 from backend.trees.growth import Histogram
 from backend.trees.outputs import Floats
 
-LOOK = 512  # rows encrypted between two reports: a second or two at 3,072 bits, on two cores
+CHUNK_ROWS = 512  # rows encrypted between two reports: a second or two at 3,072 bits, on two cores
 # A request is full at so many nodes, products (rows times features) or sums (bins): half a minute of a Host's work at 3,072 bits.
 MAX_NODES = 32
 MAX_PRODUCTS = 1 << 22
@@ -110,7 +110,7 @@ class NodeSums:
                 self._session.send(host, message)
 
     def _encrypted(self, key: PairKeySide, first: IntArray, second: IntArray) -> Iterator[bytes]:
-        for rows in chunks(len(first), LOOK):
+        for rows in chunks(len(first), CHUNK_ROWS):
             work.reached(rows.start / len(first))
             part = slice(rows.start, rows.stop)
             yield key.encrypt_pairs(first[part], second[part], self._half)

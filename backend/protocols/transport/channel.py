@@ -22,7 +22,7 @@ from backend.protocols.transport.transcript import TranscribedWire, TranscriptEn
 _log = logging.getLogger("glassleaf")
 M = TypeVar("M", bound=Message)
 OnClose = Callable[[str, Sequence[TranscriptEntry], Mapping[str, ConversationReceipt]], None]
-LOOK = 0.05  # seconds between looks at whether links are up
+POLL_SECONDS = 0.05  # seconds between looks at whether links are up
 POLL = 0.1  # seconds between looks at the cancel flag
 RECEIPT_TIMEOUT = 2.0  # seconds that Hosts get to state what they sent and took
 QUIET_SECONDS = 5.0  # seconds without an answer after which it is said of whom
@@ -220,7 +220,7 @@ def await_links(down: Callable[[], tuple[str, ...]], until: float, cancelled: Ca
         while (now := time.monotonic()) < until and not cancelled() and (hosts := down()):
             work.silent(work.Silence(hosts, now - began) if now - began >= QUIET_SECONDS else None)
             work.check()
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
     finally:
         work.silent(None)
 

@@ -15,11 +15,11 @@ from backend.crypto.paillier.keys import PaillierSecretKey, byte_width
 from backend.crypto.paillier.obfuscator_process import ObfuscatorProcess
 from backend.crypto.paillier.obfuscators import (
     BASES,
-    FEW,
     FEW_KEPT,
-    FEW_SHORT,
     SHORT_BITS,
     SLACK_BITS,
+    WITHOUT_TABLE_SHORT_KEY,
+    WITHOUT_TABLE_UP_TO,
     OwnerMaker,
     PublicMaker,
     _digits_per_base,
@@ -61,7 +61,9 @@ def test_every_obfuscator_encrypts_zero(maker, how, key_side):
     assert len(set(made)) == 80
 
 
-@pytest.mark.parametrize(("bits", "few"), [(SHORT_BITS - 1, FEW_SHORT), (SHORT_BITS, FEW)])
+@pytest.mark.parametrize(
+    ("bits", "few"), [(SHORT_BITS - 1, WITHOUT_TABLE_SHORT_KEY), (SHORT_BITS, WITHOUT_TABLE_UP_TO)]
+)
 def test_the_first_few_need_no_table_and_many_make_one(bits, few, monkeypatch):
     monkeypatch.setattr(obfuscators, "PUBLIC_MEMORY", 1)
     maker = PublicMaker(mpz(1 << bits - 1) + 1)
@@ -218,7 +220,7 @@ def test_tables_of_a_folder_that_is_named_from_where_one_stands_lie_there(secret
     process = ObfuscatorProcess(
         {"n": int(secret_key.public.n)}, secret_key.public.width, tables=Path("keys/some.tables")
     )
-    many = FEW_SHORT + 1
+    many = WITHOUT_TABLE_SHORT_KEY + 1
     assert process.ask(many) and len(process.collect(many)) == many
     process.close()
     assert (tmp_path / "keys" / "some.tables").is_file()

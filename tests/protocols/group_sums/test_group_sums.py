@@ -303,7 +303,7 @@ def test_groups_of_another_feature_are_discarded():
 
 
 def test_sending_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
-    monkeypatch.setattr(guest, "LOOK", 100)
+    monkeypatch.setattr(guest, "CHUNK_RECORDS", 100)
     with asking(share=2.0) as (parties, questions, _):
         seen = []
         marks = [np.ones(N, dtype=np.int64)] * 9  # 9 bits each: six to a number of 59

@@ -54,7 +54,7 @@ def test_ciphertexts_and_plaintext_grow_the_same_forest_byte_for_byte(task, secr
 def test_a_forest_grown_in_lockstep_is_the_forest_grown_tree_by_tree(task, monkeypatch):
     grown = []
     for together in (8, 1):
-        monkeypatch.setattr(forest, "TOGETHER", together)
+        monkeypatch.setattr(forest, "TREES_A_ROUND", together)
         with joined(2, task=task) as parties:
             grown.append(seen(parties, grow(parties.joint, PLAIN)))
     assert grown[0] == grown[1]
@@ -145,7 +145,7 @@ def test_progress_tells_how_well_trees_predict_rows_that_they_have_not_seen(aggr
     jobs, reported = [], []
     draw_job = forest.draw_job
     monkeypatch.setattr(forest, "draw_job", lambda *args: (jobs.append(draw_job(*args)), jobs[-1])[1])
-    monkeypatch.setattr(forest, "TOGETHER", 4)
+    monkeypatch.setattr(forest, "TREES_A_ROUND", 4)
     monkeypatch.setattr(forest, "ROWS_AT_ONCE", 7)
     with joined(6, n=150, on_tree=reported.append) as parties:
         grown = grow(parties.joint, parameters(trees=6, aggregation=aggregation))
@@ -175,7 +175,7 @@ def test_where_every_tree_sees_every_row_progress_is_that_of_training():
 
 
 def test_a_stop_is_heard_between_two_groups_of_trees(monkeypatch):
-    monkeypatch.setattr(forest, "TOGETHER", 2)
+    monkeypatch.setattr(forest, "TREES_A_ROUND", 2)
     reported = []
     with joined(0, on_tree=reported.append) as parties:
         parties.joint.conversation._cancelled = lambda: len(reported) == 1
