@@ -462,8 +462,10 @@ def test_a_slice_that_was_put_together_names_its_members_in_both_languages_also_
     stored = Figure(**loads(dumps(asdict(rest))))
     codes = {"f": "women", "m": "men", "x": "others"}
     english = about_in_words(Catalogue("en"), stored, "Gender", "Bank", codes)
-    assert "men, others (put together" in english and "no value" not in english and "women" not in english
+    assert "all others together (men, others)" in english and "no value" not in english and "women" not in english
     assert "all codes but f" in about_in_words(Catalogue("en"), stored, "Gender", "Bank", {})
-    assert "men、others（合并" in about_in_words(Catalogue("zh"), stored, "性别", "银行", codes)
+    assert "其余合计（men、others）" in about_in_words(Catalogue("zh"), stored, "性别", "银行", codes)
     alike = {"f": "women", "m": "not documented", "x": "not documented", "y": "others"}
-    assert "not documented, others (put together" in about_in_words(Catalogue("en"), stored, "Gender", "Bank", alike)
+    assert "all others together (not documented, others" in about_in_words(
+        Catalogue("en"), stored, "Gender", "Bank", alike
+    )
