@@ -15,7 +15,7 @@ from backend.crypto.registry import open_offer
 WEIGHTS = np.array([[120, 0, -45], [0, 310, -45], [120, 310, 0]])  # (people, leaves), in units of 2^-score bits
 PATHS = np.array([[True, False, True], [True, True, False], [False, True, True]])  # what the Host's splits leave open
 # One Host, so all three leaves are added into the one number that goes back to the Guest.
-PLAN = FoldPlan(target=(0, 0, 0), own=(True, True, True), n_out=1, origin=(0, 1, 2), index=0, hosts=1)
+PLAN = FoldPlan(target=(0, 0, 0), is_own=(True, True, True), n_out=1, origin=(0, 1, 2), index=0, hosts=1)
 
 
 def score(guest: KeySide, host: PublicSide) -> list[int]:

@@ -46,12 +46,14 @@ def read_held_count(asked: Asked) -> Ask:
     bits = math.log2(len(people) + 1)  # a count of n people is one of n + 1 numbers
     name = digest_of("held count", people)
     question = Question(asked.session.guest, name, GROUPS, digest_of("held count"), people, bits, bits)
-    return Ask(opens={"people": Rows(ids=people, columns=())}, charges=[Charge(question, whole=True, digest=name)])
+    return Ask(
+        opens={"people": Rows(ids=people, columns=())}, charges=[Charge(question, all_or_none=True, digest=name)]
+    )
 
 
 def answer_held_count(permit: Permit, opened: Opened, message: AskHeldCount, noise: Noise) -> Reply:
     """Answer from the rows that the gate opened."""
-    yield permit.guest, HeldCount(message.conversation, int(opened["people"].held.sum()))
+    yield permit.guest, HeldCount(message.conversation, int(opened["people"].has_record.sum()))
 
 
 def main() -> None:

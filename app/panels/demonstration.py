@@ -335,7 +335,7 @@ def _sum(t: Texts, view: View, scored: ScoreBatch) -> Json:
         "big": t("demonstration.one_of", n=sent),
         "box": {
             "group": t("demonstration.group_sum", party=last),
-            "box": t("demonstration.box_sum", party=last, bytes="{bytes}", size=size(back.unreadable)),
+            "box": t("demonstration.box_sum", bytes="{bytes}", size=size(back.unreadable)),
         },
     }
 

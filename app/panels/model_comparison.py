@@ -256,7 +256,7 @@ def outcomes(t: Texts, view: View, comparison: SideBySide) -> None:
             _of_feature(t, view, feature, pairs)
     if alone:
         names = t.listed([evidence.brief(t, view, feature) for feature in alone])
-        box = frame.box(t("comparison.measured_in_one", n=len(alone), features=names), "looks_one", "measured_in_one")
+        box = frame.box(t("comparison.measured_in_one", features=names), "looks_one", "measured_in_one")
         if box is not None:
             with box:
                 for feature in alone:

@@ -128,7 +128,7 @@ class Policy:
             self.points.check()
         if self.task == "classes":
             if self.decline_at is not None:
-                raise ParameterError("classes_have_no_cutoff", task=self.task)
+                raise ParameterError("classes_have_no_cutoff")
             _check_share(self.refer_at)
             return
         if self.decline_at is None or not math.isfinite(self.decline_at):

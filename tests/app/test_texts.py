@@ -1,8 +1,10 @@
 """Both catalogues say the same things, every key that the code asks for is there, and hostile texts stay text."""
 
+import ast
 import dataclasses
 import re
 import string
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 from typing import get_type_hints as hints
@@ -50,6 +52,10 @@ BY_RESULT = (
     "dossier",
     "mapping",
 )
+# what fills a text in, and what looks for one on a page
+FILLED = ("t", "T", "ZH", "self.t", "self.words", "words", "write.words", "in_both")
+COMPARED = ("says",)
+CALLED = re.compile(r"\b(?:t|T|ZH|words|in_both|says)\(")
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
@@ -94,6 +100,53 @@ def test_every_assembled_key_has_a_text_to_begin_with() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_text_has_a_sign_that_nobody_sees_and_a_search_stumbles_over(language: str) -> None:
     assert [key for key, text in catalogue(language).items() if {"\u2060", "\u200b", "\ufeff"} & set(text)] == []
+
+
+def keys_of(argument: ast.expr) -> set[str]:
+    """Return the keys that an argument may be; "" stands for what is not written out."""
+    if isinstance(argument, ast.IfExp):
+        return keys_of(argument.body) | keys_of(argument.orelse)
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        return {argument.value}
+    return {""}
+
+
+def calls_with_keys(known: set[str]) -> Iterator[tuple[str, ast.Call, set[str]]]:
+    """Yield place, call and keys of each call in the code, and in the pages' tests, whose keys are written out."""
+    for source in [*SOURCES, *ROOT.glob("backend/**/*.py"), *ROOT.glob("tests/app/*.py")]:
+        code = source.read_text(encoding="utf-8")
+        if not CALLED.search(code):
+            continue
+        for call in ast.walk(ast.parse(code)):
+            if isinstance(call, ast.Call):
+                for argument in call.args[:2]:
+                    keys = keys_of(argument)
+                    if keys <= known:
+                        yield f"{source.relative_to(ROOT)}:{call.lineno}", call, keys
+
+
+def test_every_call_with_a_key_gives_the_values_of_its_text_and_no_others() -> None:
+    asked: dict[str, set[str]] = {}
+    allowed: dict[str, set[str]] = {}
+    for language in LANGUAGES:
+        for key, text in catalogue(language).items():
+            asked.setdefault(base(key), set()).update(holes(text))
+            allowed.setdefault(base(key), set()).update(holes(text) | ({"n"} if key != base(key) else set()))
+    checked = 0
+    wrong = []
+    for place, call, keys in calls_with_keys(set(asked)):
+        called = ast.unparse(call.func)
+        if called not in (*FILLED, *COMPARED):
+            continue
+        checked += 1
+        given = {str(word.arg) for word in call.keywords if word.arg not in (None, "language")}
+        from_table = any(word.arg is None for word in call.keywords)
+        lacking = set().union(*(asked[key] for key in keys)) - given
+        too_many = given - set().union(*(allowed[key] for key in keys))
+        if too_many or (lacking and called in FILLED and not from_table):
+            wrong.append(f"{place}: {sorted(keys)} lacks {sorted(lacking)}, has no {sorted(too_many)}")
+    assert checked > 2000
+    assert not wrong, "\n".join(wrong)
 
 
 def test_no_text_stands_in_the_catalogue_for_nothing() -> None:

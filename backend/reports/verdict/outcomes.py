@@ -252,7 +252,7 @@ def _ages(model: Known) -> Iterator[Fact]:
         if not finding.check or not finding.usage.splits or finding.feature in features_seen:
             continue
         features_seen.add(finding.feature)
-        title = Remark("verdict_title_elderly", {"feature": model.name(finding.feature)}).both()
+        title = Remark("verdict_title_elderly").both()
         if finding.ages is None:
             if (ELDERLY, finding.feature) in model.bases:
                 refused = model.bases[ELDERLY, finding.feature].refused
