@@ -295,6 +295,8 @@ def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> Drawing
         rule = {"type": "rule", "color": ink, "strokeWidth": upright.pop("width"), "strokeDash": upright.pop("dash")}
         encoding = {**places, "y2": {"field": "y2"}}
         layers.append({"data": {"values": [upright]}, "mark": rule, "encoding": encoding})
+    for layer in layers:
+        layer["mark"]["aria"] = False  # the chart as a whole has the text alternative
     scales = {"x": [start, stop], "y": [depth, 0]}  # down, in pixels
     axes: dict[str, Any] = {}
     for channel, domain in scales.items():

@@ -131,6 +131,8 @@ def drawing(
     }
     if entries:
         layers.append(_legend_layer(entries))
+    for layer in layers:
+        layer["mark"]["aria"] = False  # the chart as a whole has the text alternative
     return charts.Drawing(sentence, spec)
 
 

@@ -96,7 +96,7 @@ def test_the_answer_of_a_score_has_no_grave_fault(demo_home: Callable[[], Path],
         page.locator("summary", has_text=T("score.how")).click()
         page.get_by_text(T("score.textbook_here")).first.wait_for()
         assert not in_theme(page, "light")
-        assert page.locator(".glassleaf-drawing > svg").count() == 4
+        assert page.locator(".glassleaf-drawing > svg, .vega-embed").count() == 4
         on_a_phone(page)
         assert not in_theme(page, "dark")
         page.set_viewport_size({"width": width, "height": height})
