@@ -262,7 +262,9 @@ def texts() -> Texts:
 
 def _browsers() -> str:
     """The language that the browser is set to."""
-    return "zh" if (st.context.locale or "").startswith("zh") else "en"
+    if (st.context.locale or "").startswith("zh"):
+        return "zh"
+    return "en"
 
 
 # -- the first visit ----------------------------------------
@@ -315,7 +317,10 @@ def depart() -> None:
     address: dict[str, str] = st.session_state.pop("address")
     if address != st.query_params.to_dict():
         st.query_params.from_dict(address)
-    published = {name: value for name, value in address.items() if name in st.session_state.get("published", ())}
+    published = {}
+    for name, value in address.items():
+        if name in st.session_state.get("published", ()):
+            published[name] = value
     keep(f"place:{st.session_state['here']}", (address.get("model"), published))
 
 
@@ -381,7 +386,10 @@ def bind(name: str, options: Sequence[str], default: str | None) -> str:
         st.session_state[name] = default
     if st.session_state.get(name) not in options:
         previous = st.session_state.get(f"link:{name}")
-        st.session_state[name] = previous if previous in options else default
+        if previous in options:
+            st.session_state[name] = previous
+        else:
+            st.session_state[name] = default
     return name
 
 
@@ -429,7 +437,10 @@ def announce(name: str, value: str) -> None:
 def address(page_name: str, **links: str) -> str:
     """The full address of a page, to be copied."""
     here = urlsplit(st.context.url or "")
-    folder = here.path.rsplit("/", 1)[0] if here.path.rstrip("/") else ""
+    if here.path.rstrip("/"):
+        folder = here.path.rsplit("/", 1)[0]
+    else:
+        folder = ""
     return urlunsplit((here.scheme, here.netloc, f"{folder}/{page_name}", urlencode(links), ""))
 
 
@@ -541,7 +552,9 @@ def chosen_model() -> str | None:
 def standing() -> Standing | None:
     """Return what the chosen model is called and how far it has come; None if there is no model yet."""
     model_id = chosen_model()
-    return service().lifecycle.standing(model_id) if model_id else None
+    if model_id:
+        return service().lifecycle.standing(model_id)
+    return None
 
 
 def host_title(t: Texts, name: str) -> str:

@@ -190,7 +190,9 @@ class Texts:
     def noted(self, words: str, note: str) -> str:
         """Words with a note in the language's brackets; without a note the words alone."""
         if note:
-            return f"{words}（{note}）" if self.language == "zh" else f"{words} ({note})"
+            if self.language == "zh":
+                return f"{words}（{note}）"
+            return f"{words} ({note})"
         return words
 
     @staticmethod
@@ -233,7 +235,9 @@ def number(value: float) -> str:
     if value == 0 or value >= 100:
         return f"{value:,.0f}"
     digits = 3 - len(str(int(value))) if value >= 1 else 3
-    return f"{value:,.{digits}f}" if value >= 0.001 else f"{value:.2g}"
+    if value >= 0.001:
+        return f"{value:,.{digits}f}"
+    return f"{value:.2g}"
 
 
 def bare(value: float) -> str:

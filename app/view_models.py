@@ -105,9 +105,13 @@ def scale(view: View) -> Scale:
     """
     outputs = view.model.outputs
     if outputs.link != "identity":
-        return "log_odds" if outputs.link == "logistic" else "class_score"
+        if outputs.link == "logistic":
+            return "log_odds"
+        return "class_score"
     if outputs.task == "number":
-        return "value" if algorithm(view.record) in OWN_ANSWER else "step"
+        if algorithm(view.record) in OWN_ANSWER:
+            return "value"
+        return "step"
     return "share" if outputs.task == "binary" else "class_share"
 
 

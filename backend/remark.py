@@ -273,7 +273,9 @@ def _read_table(plain: dict[str, object], depth: int) -> object:
 
 def _logged(values: Mapping[str, object]) -> str:
     """Return what :meth:`Remark.loggable` gives on one line: `link_down (host=shop, why=link_cut)`."""
-    shown = [f"{name}={_logged(value) if isinstance(value, dict) else value}" for name, value in values.items()]
+    shown = []
+    for name, value in values.items():
+        shown.append(f"{name}={_logged(value) if isinstance(value, dict) else value}")
     code, *rest = shown
     text = code.removeprefix("code=")
     return one_line(f"{text} ({', '.join(rest)})" if rest else text)

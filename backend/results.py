@@ -549,5 +549,7 @@ def with_earlier(new: bytes, earlier: Mapping[str, Mapping[str, str]]) -> tuple[
 
 def remark_codes(score: Score) -> str:
     """Return what was not understood in a row, as a cell: ``code_unseen:home not_held``."""
-    codes = [f"{remark.code}:{remark.column}" if remark.column else remark.code for remark in score.remarks]
+    codes = []
+    for remark in score.remarks:
+        codes.append(f"{remark.code}:{remark.column}" if remark.column else remark.code)
     return " ".join(codes)

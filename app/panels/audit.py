@@ -54,7 +54,10 @@ def _verdict(t: Texts, view: View, verdict: Verdict) -> None:
     """Draw what the last check found."""
     witnesses = t.listed([palette.plain(t, view.federation, host) for host in verdict.witnesses])
     compared = t("audit.witnessed", hosts=markdown(witnesses), heads=f"{verdict.heads:,}")
-    witnessed = compared if verdict.witnesses else t("audit.no_witness")
+    if verdict.witnesses:
+        witnessed = compared
+    else:
+        witnessed = t("audit.no_witness")
     silent = [palette.plain(t, view.federation, host) for host in view.model.hosts if host not in verdict.witnesses]
     if silent and verdict.witnesses:
         witnessed = t.joined(witnessed, t("audit.no_head", hosts=markdown(t.listed(silent))))

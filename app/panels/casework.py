@@ -218,15 +218,19 @@ class Steps:
         finding = self.finding
         work = self.work
         place = self.place
-        about = [r for r in work.history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
+        about = []
+        for r in work.history:
+            if (r.rule, r.feature) == (finding.rule_id, finding.feature):
+                about.append(r)
         reviews.standing(t, about, place)
-        waiting = [
-            finding_of_feature.rule_id
-            for finding_of_feature in view.compliance.findings
-            if finding_of_feature.feature == finding.feature
-            and finding_of_feature.rule_id != finding.rule_id
-            and (finding_of_feature.rule_id, finding_of_feature.feature) not in work.standing
-        ]
+        waiting = []
+        for finding_of_feature in view.compliance.findings:
+            if (
+                finding_of_feature.feature == finding.feature
+                and finding_of_feature.rule_id != finding.rule_id
+                and (finding_of_feature.rule_id, finding_of_feature.feature) not in work.standing
+            ):
+                waiting.append(finding_of_feature.rule_id)
 
         def review(rule: str, *decision: str) -> object:
             return work.decide(rule, finding.feature, *decision)

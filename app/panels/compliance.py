@@ -99,7 +99,10 @@ def duties(t: Texts, view: View) -> None:
         t(f"compliance.duties_{force}", n=forces[force]) for force in ("in_force", "not_yet", "ended") if forces[force]
     ]
     words = t("compliance.duties_of_model", counts=t("words.comma").join(counts))
-    box = frame.box(words, "balance", "duties") if every_duty else None
+    if every_duty:
+        box = frame.box(words, "balance", "duties")
+    else:
+        box = None
     if box is None:
         return
     laws: dict[str, list[Duty]] = {}

@@ -48,7 +48,10 @@ def bands(t: Texts, standing: PolicyStanding, view: View) -> Policy:
     """Draw the lines of a proposal, starting from today's; return the policy that they make."""
     now = standing.policy
     if view.task == "classes":
-        usual = NO_REFERRAL if now.refer_at is None else round(100 * now.refer_at)
+        if now.refer_at is None:
+            usual = NO_REFERRAL
+        else:
+            usual = round(100 * now.refer_at)
         at = st.slider(
             t("decide.refer_classes"),
             NO_REFERRAL,
@@ -161,7 +164,10 @@ def draw(t: Texts, frontier: Frontier, standing: PolicyStanding, proposal: Polic
 def _values(task: str, point: LinePoint, line: str) -> dict[str, str]:
     """Return what a sentence says of one line."""
     text_of = percent if task != "number" else number
-    outcome = "–" if math.isnan(point.outcome) else text_of(point.outcome)
+    if math.isnan(point.outcome):
+        outcome = "–"
+    else:
+        outcome = text_of(point.outcome)
     return {"line": line, "accepted": percent(point.accepted), "outcome": outcome}
 
 
@@ -207,7 +213,10 @@ def _curves(
     text_of = percent if task != "number" else number
     hover = []
     for point in frontier.points:
-        outcome = "–" if math.isnan(point.outcome) else text_of(point.outcome)
+        if math.isnan(point.outcome):
+            outcome = "–"
+        else:
+            outcome = text_of(point.outcome)
         words = [text_of(point.cutoff), f"{t(f'decide.accepted_{task}')}: {percent(point.accepted)}"]
         words.append(f"{t(f'decide.outcome_{task}')}: {outcome}")
         hover.append((point.cutoff, "\n".join(words)))
@@ -257,7 +266,10 @@ def by_group(
         return
     verticals = _verticals(t, standing, line_of(proposal))
     for feature, rows in measured.items():
-        rates = [row for row in rows if row.measure == BY_CUTOFF and row.cutoff is not None and row.value is not None]
+        rates = []
+        for row in rows:
+            if row.measure == BY_CUTOFF and row.cutoff is not None and row.value is not None:
+                rates.append(row)
         st.markdown(f"**{markdown(evidence.plain(t, view, feature))}**")
         if not rates:
             st.caption(t("decide.group_not_along"))

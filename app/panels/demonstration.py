@@ -123,9 +123,14 @@ def deck(t: Texts, start: str, steps: Sequence[Json], parties: Sequence[Json], l
     leave : mapping of str to str
         What the address of the page after the demonstration names.
     """
-    labels = {name: t(f"demonstration.{name}") for name in ("steps", "back", "next", "keys", "leave", "in_the_lab")}
+    labels = {}
+    for name in ("steps", "back", "next", "keys", "leave", "in_the_lab"):
+        labels[name] = t(f"demonstration.{name}")
     labels["other"] = t("demonstration.in_other_language")
-    labels["other_language"] = "en" if t.language == "zh" else "zh"
+    if t.language == "zh":
+        labels["other_language"] = "en"
+    else:
+        labels["other_language"] = "zh"
     labels["leave_to"] = f"overview?{urlencode(leave)}"
     lab = []
     for id_ in MORE_ATTACKS:

@@ -79,7 +79,10 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
 def matching(view: View, filters: DictionaryFilters) -> list[tuple[str, Feature]]:
     """Return the features that pass the filters, most important first."""
     flags = view_models.flags(view.compliance)
-    hidden = view_models.aliases(view.model) if filters.secureboost else {}
+    if filters.secureboost:
+        hidden = view_models.aliases(view.model)
+    else:
+        hidden = {}
     splits = {row.feature: row.splits for row in view.importance}
     entries = {feature.name: (party, feature) for party, feature in view.model.dictionary}
     rows = []
@@ -115,7 +118,10 @@ def table(
 ) -> None:
     """Draw the dictionary as a table: meaning first, code name after it; a chosen row opens its card."""
     flags = view_models.flags(view.compliance)
-    hidden = view_models.aliases(view.model) if secureboost else {}
+    if secureboost:
+        hidden = view_models.aliases(view.model)
+    else:
+        hidden = {}
     importance = {row.feature: row for row in view.importance}
     unknown = t("features.unknown")
 
@@ -184,7 +190,10 @@ def summary(t: Texts, view: View, n_shown: int) -> str:
 
 def picker(t: Texts, view: View, names: Sequence[str], secureboost: bool, key: str) -> None:
     """Draw the feature to look at closer."""
-    hidden = view_models.aliases(view.model) if secureboost else {}
+    if secureboost:
+        hidden = view_models.aliases(view.model)
+    else:
+        hidden = {}
     st.selectbox(
         t("features.pick"),
         names,

@@ -89,7 +89,9 @@ def _by_cutoff(evidence: Sequence[Evidence]) -> list[Evidence]:
         else:
             value, low, high = lower_over_higher(row.value, row.low, row.high)
             ratios.append(replace(row, value=value, low=low, high=high))
-    return ratios if any(row.value is not None for row in ratios) else []
+    if any(row.value is not None for row in ratios):
+        return ratios
+    return []
 
 
 def range_sentence(t: Texts, evidence: Sequence[Evidence]) -> str:
@@ -173,9 +175,9 @@ def across(t: Texts, evidence: Sequence[Evidence], place: str) -> None:
     cells = {(row.cutoff, row.about): row for row in ratios}
 
     def twin() -> frame.Columns:
-        ends = {
-            name: [_ends(t, cells.get((cutoff, about)), number) for cutoff in cutoffs] for about, name in groups.items()
-        }
+        ends = {}
+        for about, name in groups.items():
+            ends[name] = [_ends(t, cells.get((cutoff, about)), number) for cutoff in cutoffs]
         return {t("disparity.head_cutoff"): [percent(cutoff) for cutoff in cutoffs], **ends}
 
     lowest = {about: groups[about] for about in _lowest(ratios)}
@@ -251,7 +253,9 @@ def _name(t: Texts, row: Evidence) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.2f}".replace("-", "−")
+    if value is None:
+        return "–"
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def chance(value: float | None) -> str:

@@ -48,7 +48,10 @@ def line(
             automatic = choice == SUITED
             name_chosen = suited(people) if automatic else choice
             cipher: Engine = "rlwe" if name_chosen == "rlwe" else "paillier"
-            bits = _bits(t, "score") if cipher == "paillier" else DEFAULT_BITS
+            if cipher == "paillier":
+                bits = _bits(t, "score")
+            else:
+                bits = DEFAULT_BITS
             for name in ENGINES if one_output else ENGINES[:1]:
                 _card(t, name, bits if name == "paillier" else 0, name == cipher, speeds.get(name))
             draw_line = ready(cipher, bits)
@@ -105,12 +108,17 @@ def _bits(t: Texts, page: str) -> int:
 
 def textbook_bits(batch: ScoreBatch) -> int:
     """Return the Paillier key that a scoring is compared with: its own size, or the one of like security."""
-    return batch.key_bits if batch.cipher == "paillier" else DEFAULT_BITS
+    if batch.cipher == "paillier":
+        return batch.key_bits
+    return DEFAULT_BITS
 
 
 def _card(t: Texts, name: Engine, bits: int, is_chosen: bool, measured: Speed | None) -> None:
     """Draw two lines on a cipher, what it trades away on hover, and its last run here."""
-    icon = ":material/check_circle:" if is_chosen else ":material/circle:"
+    if is_chosen:
+        icon = ":material/check_circle:"
+    else:
+        icon = ":material/circle:"
     words = {"bits": f"{bits:,}", "bytes": f"{bits // 4:,}", "security": t(f"engine.security_{bits}") if bits else ""}
     st.markdown(f"{icon} **{t(f'engine.name_{name}')}**", help=t(f"engine.help_{name}", **words))
     st.caption(t(f"engine.first_{name}", **words) + "  \n" + t(f"engine.second_{name}", **words))

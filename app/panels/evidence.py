@@ -141,7 +141,10 @@ def together(t: Texts, view: View, feature: str, place: str) -> None:
     for name, (rows, on) in session.service().compliance.together(view.record.id, feature).items():
         _titled(t, "together", brief(t, view, name))
         _groups(t, view, name, rows, on, f"{place}_{name}")
-        small = [group(t, row) for row in rows if row.measure == "selection rate" and row.value is None]
+        small = []
+        for row in rows:
+            if row.measure == "selection rate" and row.value is None:
+                small.append(group(t, row))
         if small:
             st.caption(f":material/visibility_off: {t('compliance.small', n=len(small), groups=t.listed(small))}")
 
@@ -216,7 +219,9 @@ def _against(
 ) -> str:
     """Return a group's rate against the reference group's; a dash for that group itself and where a rate is suppressed."""
     comparison = compared.get((row.about, f"selection rate, {what}"))
-    return "–" if comparison is None else interval(t, comparison, words)
+    if comparison is None:
+        return "–"
+    return interval(t, comparison, words)
 
 
 def _at(t: Texts, on: Basis | None) -> str:
@@ -287,7 +292,9 @@ def ages(t: Texts, finding: Finding, place: str) -> None:
         )
         for gap in check.gaps
     ]
-    heads = [t(f"document.head_{head}") for head in ("ages", "mean_probability", "elderly_less", "interval_95")]
+    heads = []
+    for head in ("ages", "mean_probability", "elderly_less", "interval_95"):
+        heads.append(t(f"document.head_{head}"))
     with st.expander(t("compliance.all_ages"), icon=":material/table:", key=f"ages_{place}"):
         frame.table(dict(zip(heads, zip(*rows, strict=True), strict=True)), t("document.elderly"))
 
@@ -330,7 +337,9 @@ def request(
 def _crossed(t: Texts, view: View, feature: str, place: str) -> str:
     """Ask for a second feature to count by, too; empty = none. Flagged ones come first."""
     flagged = {finding.feature for finding in view.compliance.findings}
-    partners = [partner.name for partner in session.service().fairness.partners(view.record, feature)]
+    partners = []
+    for partner in session.service().fairness.partners(view.record, feature):
+        partners.append(partner.name)
     partners.sort(key=lambda name: name not in flagged)
 
     def words(name: str) -> str:

@@ -43,7 +43,10 @@ class FindingFilters:
 def filters(t: Texts, view: View) -> FindingFilters:
     """The filters behind one button, which says how many are set."""
     findings = view.compliance.findings
-    parties_flagged = [p for p in (view.model.guest, *view.model.hosts) if any(f.party == p for f in findings)]
+    parties_flagged = []
+    for p in (view.model.guest, *view.model.hosts):
+        if any(f.party == p for f in findings):
+            parties_flagged.append(p)
     with st.popover(t("compliance.filter"), icon=":material/filter_list:", key="findings_filter"):
         parties = narrow(t, "findings", "party", parties_flagged, partial(palette.plain, t, view.federation), 320)
         statuses, packs = by_law(t, view, "findings", 320)
@@ -141,7 +144,10 @@ def card(t: Texts, view: View, of_feature: Sequence[Finding], work: Casework, *,
     if not box.open:  # the content of a closed box is not sent
         return
     with box:
-        finding = _of_law(t, of_feature, work) if len(of_feature) > 1 else of_feature[0]
+        if len(of_feature) > 1:
+            finding = _of_law(t, of_feature, work)
+        else:
+            finding = of_feature[0]
         with st.container(horizontal=True):
             holder = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
             meaning = markdown(t.text(finding.meaning))
@@ -212,7 +218,10 @@ def _evidence(t: Texts, view: View, finding: Finding) -> None:
         st.markdown(f":material/gavel: **{title}**\n\n{explanation}", help=t(f"compliance.{finding.status}_help"))
         st.caption(where(t, finding) if finding.quote else citation(t, finding))
     with reasons:
-        answers = [q.answer for q in view.compliance.questions if q.feature == finding.feature and q.answer]
+        answers = []
+        for q in view.compliance.questions:
+            if q.feature == finding.feature and q.answer:
+                answers.append(q.answer)
         st.markdown(
             _why(t, finding, [answer for answer in answers if answer.verdict == "confirmed"])
         )  # one element: many small ones would make the page slow

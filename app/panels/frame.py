@@ -108,7 +108,10 @@ def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: 
 
 def model_name(t: Texts, record: ModelRecord, federation: Federation | None, name: str) -> str:
     """Return what a model is called: the name that it was given, else its federation and when it was made."""
-    title = t.federation(federation) if federation else record.federation
+    if federation:
+        title = t.federation(federation)
+    else:
+        title = record.federation
     return t.model(name) or f"{re.split('[:：]', title)[0]} {session.made(record)}"
 
 
@@ -174,7 +177,10 @@ def outcome(t: Texts, attempt: tuple[bool, Problem] | None, *, far: bool = False
     """
     if attempt is not None and far:
         succeeded, words = attempt
-        icon = ":material/check:" if succeeded else ":material/report:"
+        if succeeded:
+            icon = ":material/check:"
+        else:
+            icon = ":material/report:"
         st.toast(explained(t, words), icon=icon, duration=TOAST_SECONDS)
     if attempt is not None and attempt[0]:
         st.success(explained(t, attempt[1]), icon=":material/check:")
@@ -300,14 +306,19 @@ def cards(columns: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
 def row_height(texts: Iterable[str], letters: int) -> int:
     """Pixels that a table's rows need so that no text is cut in a column of `letters` a line."""
     lines = max((wrap(text, letters, 5).count("<br>") + 1 for text in texts), default=1)
-    return TABLE_ROW_PIXELS if lines == 1 else max(WRAPPING, 18 + 17 * lines)
+    if lines == 1:
+        return TABLE_ROW_PIXELS
+    return max(WRAPPING, 18 + 17 * lines)
 
 
 def paged(items: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int, T]]:
     """Yield a few of many, each with its position, to be drawn above the numbers of the pages: all at once would be slow."""
     pages = -(-len(items) // many)
     cards = st.container(gap="xsmall")
-    at = min(st.pagination(pages, key=key), pages) if pages > 1 else 1
+    if pages > 1:
+        at = min(st.pagination(pages, key=key), pages)
+    else:
+        at = 1
     with cards:
         yield from enumerate(items[(at - 1) * many : at * many], start=(at - 1) * many)
 
@@ -470,7 +481,9 @@ def figure(metrics: Metrics, name: str, unit: str = "") -> str:
     value = getattr(metrics, name)
     if name == "accuracy":
         return percent(value)
-    return amount(value, unit) if name == "rmse" else number(value)
+    if name == "rmse":
+        return amount(value, unit)
+    return number(value)
 
 
 def about(t: Texts, task: str, name: str) -> str:

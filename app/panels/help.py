@@ -79,10 +79,9 @@ def about(t: Texts, view: View | None, federation_hash: str) -> None:
 
 def _hashes(t: Texts, view: View, federation_hash: str) -> Mapping[str, str]:
     record = view.record
-    hosts = {
-        t("help.host_hash", party=markdown(t.party(view.federation, name))): f"`{digest}`"
-        for name, digest in record.host_hashes.items()
-    }
+    hosts = {}
+    for name, digest in record.host_hashes.items():
+        hosts[t("help.host_hash", party=markdown(t.party(view.federation, name)))] = f"`{digest}`"
     return {
         t("help.model"): f"`{record.id}`",
         t("help.guest_hash"): f"`{record.content_hash}`",

@@ -174,9 +174,9 @@ Standing = tuple[object, ...]
 
 def standing(operator: HostOperator) -> Standing:
     """Return the state that an open console follows, for :func:`follow`: read it before the page is drawn."""
-    requests = [
-        (request.approval.number, request.approval.state, request.used_today) for request in operator.requests()
-    ]
+    requests = []
+    for request in operator.requests():
+        requests.append((request.approval.number, request.approval.state, request.used_today))
     live = operator.live
     links = None if live is None else live.links
     return requests, links, _work(live), operator.given_by_day()
@@ -237,7 +237,10 @@ def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key
 def _heading(t: Texts, request: Request) -> None:
     approval = request.approval
     state = "expired" if request.expired else approval.state
-    kind = _kind(approval.purpose) if "trees" in approval.about else "sums"
+    if "trees" in approval.about:
+        kind = _kind(approval.purpose)
+    else:
+        kind = "sums"
     if kind == "training":
         name = _algorithm(t, approval.name)
     else:
@@ -496,14 +499,17 @@ def _people(t: Texts, operator: HostOperator, key: str) -> None:
     except GlassleafError as error:
         st.warning(markdown(worded(t, error)), icon=":material/report:", title=t("host.failed"))
         return
-    budget_left = {
-        t(f"host.kind_{kind}"): t("host.no_limit") if more < 0 else f"{more:,}" for kind, more in budget.left.items()
-    }
+    budget_left = {}
+    for kind, more in budget.left.items():
+        if more < 0:
+            budget_left[t(f"host.kind_{kind}")] = t("host.no_limit")
+        else:
+            budget_left[t(f"host.kind_{kind}")] = f"{more:,}"
     st.table(budget_left, border="horizontal", alt=t("host.budget"))
     st.caption(t("host.budget_note", bits=number(budget.told), days=budget.limits.days))
-    answers = {
-        t(f"host.answer_{name}"): [getattr(holding, name) for holding in budget.answers] for name in ANSWER_COLUMNS
-    }
+    answers = {}
+    for name in ANSWER_COLUMNS:
+        answers[t(f"host.answer_{name}")] = [getattr(holding, name) for holding in budget.answers]
     if budget.answers:
         st.dataframe(pd.DataFrame(answers), hide_index=True, key=f"{key}_answers", alt=t("host.answers"))
     for holding in holdings:
@@ -560,5 +566,8 @@ def _log(t: Texts, operator: HostOperator, key: str) -> None:
 
 
 def _action(entry: Entry) -> str:
-    about = [str(entry.body[name]) for name in ("what", "number", "purpose", "name") if entry.body.get(name)]
+    about = []
+    for name in ("what", "number", "purpose", "name"):
+        if entry.body.get(name):
+            about.append(str(entry.body[name]))
     return " ".join([entry.action, *about])

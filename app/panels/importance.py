@@ -67,7 +67,9 @@ def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool)
     learned = {direction.feature: direction for direction in view.directions}
     sentence = _sentence(t, view, measure, ordered, learned)
     bars = ordered if everything else ordered[:FEATURES_DRAWN]
-    legend = [palette.name(t, view.federation, party) for party in dict.fromkeys(row.party for row in bars)]
+    legend = []
+    for party in dict.fromkeys(row.party for row in bars):
+        legend.append(palette.name(t, view.federation, party))
     words = dict.fromkeys(learned[row.feature].learned for row in bars if row.feature in learned)
     legend += [
         f"{DIRECTION_SIGNS[word]} {frame.direction(t, view.task, word)}" for word in DIRECTION_SIGNS if word in words
@@ -194,7 +196,10 @@ def _bar(t: Texts, view: View, row: SteadyImportance | Permuted, direction: Lear
     party = t.party(view.federation, row.party)
     importance = next(r for r in view.importance if r.feature == row.feature)
     hover = t("importance.hover", splits=importance.splits, trees=importance.trees, share=_words(row)) + _within(t, row)
-    sign = DIRECTION_SIGNS.get(direction.learned, "–") if direction else ""
+    if direction:
+        sign = DIRECTION_SIGNS.get(direction.learned, "–")
+    else:
+        sign = ""
     return Bar(
         words=meaning,
         mark=palette.mark(view.federation, row.party),

@@ -190,10 +190,9 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
 
 def _legend(t: Texts, view: View, tallest: float, lacking: bool) -> list[str]:
     """Return a sample and its meaning: each output, the records, whose bars have a scale of their own, and those without a value."""
-    rows = [
-        (f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}', _column(t, view, k))
-        for k in range(_outputs(view))
-    ]
+    rows = []
+    for k in range(_outputs(view)):
+        rows.append((f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}', _column(t, view, k)))
     records = t("importance.records_bars", share=percent(tallest))
     rows.append((f'stroke="{charts.theme().quiet}" stroke-width="10"', records))
     if lacking:

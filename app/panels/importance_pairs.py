@@ -95,10 +95,11 @@ def _density(share: float) -> float:
 
 def _scale(t: Texts, largest: float, top: float) -> list[str]:
     """Return the scale of densities: five of them, with the smallest and the largest share."""
-    parts = [
-        f'<rect x="{10 * at}%" y="{top:.0f}" width="10%" height="10" fill-opacity="{_density(at / 4):.2f}"/>'
-        for at in range(5)
-    ]
+    parts = []
+    for at in range(5):
+        parts.append(
+            f'<rect x="{10 * at}%" y="{top:.0f}" width="10%" height="10" fill-opacity="{_density(at / 4):.2f}"/>'
+        )
     parts += [
         f'<text x="{x}%" y="{top + 26:.0f}">{words}</text>' for x, words in ((5, percent(0.0)), (45, percent(largest)))
     ]

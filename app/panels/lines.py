@@ -117,7 +117,10 @@ def drawing(
     for line in lines:
         layers += _line_layers(line)
     layers.append(_hover_layer(hover, x, y))
-    entries = [(bars.name, bars.colour, 10.0, "solid")] if bars is not None and bars.name else []
+    if bars is not None and bars.name:
+        entries = [(bars.name, bars.colour, 10.0, "solid")]
+    else:
+        entries = []
     entries += [(line.name, line.colour, line.width, line.dash) for line in lines if line.name]
     spec = {
         "height": PLOT_PIXELS + charts.TITLED + charts.LINE * len(entries),

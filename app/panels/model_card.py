@@ -111,7 +111,10 @@ def part(t: Texts, card: ModelCard) -> Performance:
 
 def figures(t: Texts, view: View, card: ModelCard, performance: Performance) -> None:
     """Draw the figures with their intervals, and where the scores came from."""
-    first = performance.figures[0] if performance.figures else None
+    if performance.figures:
+        first = performance.figures[0]
+    else:
+        first = None
     if first is None:
         st.info(t("card.nobody"), icon=":material/groups:")
         return

@@ -74,7 +74,9 @@ def choose(
 def headline(t: Texts, view: View, comparison: SideBySide) -> None:
     """Draw which of the two is better, what is true of each, fact by fact, and on whom that rests."""
     judge = session.service().verdicts
-    both = [(called(t, view, side.record), judge.of(side.record.id)) for side in (comparison.before, comparison.after)]
+    both = []
+    for side in (comparison.before, comparison.after):
+        both.append((called(t, view, side.record), judge.of(side.record.id)))
     verdict.which(t, comparison.changes, both)
     basis(t, view, comparison)
 
@@ -160,7 +162,9 @@ def called(t: Texts, view: View, record: ModelRecord) -> str:
 def numbers(t: Texts, comparison: SideBySide) -> None:
     """Draw every figure of quality and size as a table."""
     sizes = comparison.before.sizes, comparison.after.sizes
-    rows = [(t(f"figure.{f.name}"), _digits(f.before), _digits(f.after), _between(t, f)) for f in comparison.figures]
+    rows = []
+    for f in comparison.figures:
+        rows.append((t(f"figure.{f.name}"), _digits(f.before), _digits(f.after), _between(t, f)))
     for name in SIZES:
         first = getattr(sizes[0], name)
         second = getattr(sizes[1], name)
@@ -211,7 +215,9 @@ def importance(t: Texts, view: View, comparison: SideBySide) -> None:
 
 
 def _share(t: Texts, share: float | None) -> str:
-    return t("comparison.not_given") if share is None else percent(share)
+    if share is None:
+        return t("comparison.not_given")
+    return percent(share)
 
 
 def _paired(t: Texts, view: View, shifts: Sequence[Shift], sentence: str) -> str:
@@ -275,15 +281,16 @@ def _of_feature(t: Texts, view: View, feature: str, pairs: Sequence[OutcomePair]
 
 
 def _rates(t: Texts, pairs: Sequence[OutcomePair], place: str) -> None:
-    rows = [
-        (
-            measure_in_words(t, pair.either.measure),
-            evidence.group(t, pair.either),
-            _measured(t, pair.before),
-            _measured(t, pair.after),
+    rows = []
+    for pair in pairs:
+        rows.append(
+            (
+                measure_in_words(t, pair.either.measure),
+                evidence.group(t, pair.either),
+                _measured(t, pair.before),
+                _measured(t, pair.after),
+            )
         )
-        for pair in pairs
-    ]
     with st.container(key=f"cards_{place}"):  # on a phone a card each
         _table(t, ("rate", "group", "first", "second"), rows, "compliance.outcomes")
 
@@ -319,7 +326,10 @@ def leaks(t: Texts, comparison: SideBySide) -> None:
         return
     rows = []
     for leak in comparison.leaks:
-        text_of = percent if leak.name in ("named", "without_dither") else "{:g}".format
+        if leak.name in ("named", "without_dither"):
+            text_of = percent
+        else:
+            text_of = "{:g}".format
         rows.append((t(f"document.leaks_{leak.name}"), text_of(leak.before), text_of(leak.after)))
     _table(t, ("score", "first", "second"), rows, "comparison.leaks_title")
     st.caption(t("document.leak_note"))

@@ -82,7 +82,10 @@ def actions(t: Texts, role: str, undecided: int) -> None:
     with st.container(horizontal=True, gap="small"):
         for name, words in offered:
             icon, target = ACTIONS[name]
-            kind = frame.emphasis() if name == offered[0][0] else "secondary"
+            if name == offered[0][0]:
+                kind = frame.emphasis()
+            else:
+                kind = "secondary"
             if st.button(words, icon=f":material/{icon}:", type=kind, key=f"do_{name}"):
                 links.go(target)
 

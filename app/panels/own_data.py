@@ -763,14 +763,18 @@ def _holds(t: Texts, column: ColumnReading) -> str:
     if column.empty:
         return t("own_data.holds_nothing")
     if column.codes:
-        codes = [t.noted(text, f"{count:,}") for text, count in list(column.codes.items())[:SHOWN_CODES]]
+        codes = []
+        for text, count in list(column.codes.items())[:SHOWN_CODES]:
+            codes.append(t.noted(text, f"{count:,}"))
         more = len(column.codes) - len(codes)
         return t("words.comma").join(codes) + (t("own_data.more_codes", n=more) if more > 0 else "")
     return t("own_data.holds_range", low=bare(column.low), high=bare(column.high))
 
 
 def _missing(t: Texts, column: ColumnReading) -> str:
-    markers = [t.noted(text or t("own_data.empty_cell"), f"{count:,}") for text, count in column.missing.items()]
+    markers = []
+    for text, count in column.missing.items():
+        markers.append(t.noted(text or t("own_data.empty_cell"), f"{count:,}"))
     return t("words.comma").join(markers) or t("own_data.none_missing")
 
 

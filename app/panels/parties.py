@@ -67,7 +67,10 @@ def _network(t: Texts, view: View, sentence: str) -> str:
         size = 40 if hosts_beside and not guest else 64
         at = f'x="{x:.2f}%" y="{y + size / 3:.0f}" font-size="{size}" fill="{sign.colour}"'
         mark = f"<text {at}>{sign.glyph}<title>{hover}</title></text>"
-        room = 22 if not hosts_beside and (guest or hosts < HOSTS_BELOW) else 15
+        if not hosts_beside and (guest or hosts < HOSTS_BELOW):
+            room = 22
+        else:
+            room = 15
         name = wrap(t.party(view.federation, share.party), room, 2 if hosts_beside else 3)
         lines = [f'<tspan font-weight="600">{line}</tspan>' for line in name.split("<br>")]
         lines.append(t("overview.feature_count", n=share.features))
@@ -109,7 +112,9 @@ def holdings(t: Texts, view: View) -> None:
 
 def aligned(t: Texts, federation: Federation, alignment: Alignment) -> str:
     """Return how many people all parties hold, how they were found, and how many each party brought."""
-    brought = [f"{markdown(t.party(federation, party))} {count:,}" for party, count in alignment.records.items()]
+    brought = []
+    for party, count in alignment.records.items():
+        brought.append(f"{markdown(t.party(federation, party))} {count:,}")
     return t(
         "alignment.sentence",
         n=alignment.joint,

@@ -34,7 +34,9 @@ def way(t: Texts) -> str:
 
 def options(people: pd.DataFrame, current: str | None) -> list[str]:
     """People for a menu: the one chosen before, then some of those held out for testing."""
-    ids = [str(sample) for sample in people.index[people["part"] == parts_of(people)[0]][:MENU_PEOPLE]]
+    ids = []
+    for sample in people.index[people["part"] == parts_of(people)[0]][:MENU_PEOPLE]:
+        ids.append(str(sample))
     if current is None or current not in people.index:
         return ids
     return [current, *(i for i in ids if i != current)]
@@ -80,7 +82,10 @@ def pick(
 
 def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
     """Records of one part, narrowed by one feature."""
-    features = {feature.name: feature for party, feature in view.model.dictionary if party == view.model.guest}
+    features = {}
+    for party, feature in view.model.dictionary:
+        if party == view.model.guest:
+            features[feature.name] = feature
     part = controls.choice(
         t("score.part"),
         parts_of(people),
@@ -112,7 +117,9 @@ def _narrowed(t: Texts, feature: Feature, records: pd.DataFrame) -> pd.DataFrame
             key=f"score_filter_{feature.name}",
             format_func=lambda c: t.codes(feature).get(c, c),
         )
-        return records[column.isin(codes_chosen)] if codes_chosen else records
+        if codes_chosen:
+            return records[column.isin(codes_chosen)]
+        return records
     low = float(np.nanmin(column))
     high = float(np.nanmax(column))
     if low >= high:
@@ -262,7 +269,9 @@ def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
         key="template",
     )
     file = uploads.file(t, t("upload.file"), "people_upload", SAMPLES.max_bytes // 1_000_000)
-    return None if file is None else Upload(file.name, file.getvalue())
+    if file is None:
+        return None
+    return Upload(file.name, file.getvalue())
 
 
 def sheet(t: Texts, view: View, read: SampleSheet) -> None:

@@ -167,7 +167,10 @@ def _limit(t: Texts, host: GivenAway) -> str:
     """Return what the Host's operator allows: answers, and bits where these are limited."""
     if host.people is None:
         return "–"
-    words = "told_answers" if host.answers < host.total else "told_total"
+    if host.answers < host.total:
+        words = "told_answers"
+    else:
+        words = "told_total"
     answers = t(f"privacy.{words}", answers=f"{host.answers:,}", total=f"{host.total:,}")
     if host.limit is None:
         return answers

@@ -147,7 +147,9 @@ def figures(t: Texts, comparison: Compared) -> None:
     }
     protocols = {t("protocols.protocol"): [marked(t, row.protocol) for row in rows]}
     for column, (name, cells) in zip(st.columns(2, gap="large"), tables.items(), strict=True):
-        unbroken = {t(f"protocols.{c}"): [cell.replace(" ", "\u00a0") for cell in cells[c]] for c in cells}
+        unbroken = {}
+        for c in cells:
+            unbroken[t(f"protocols.{c}")] = [cell.replace(" ", "\u00a0") for cell in cells[c]]
         with column:
             frame.table(protocols | unbroken, t(f"protocols.{name}"))
     if all(row.equal for row in rows):

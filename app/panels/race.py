@@ -130,19 +130,20 @@ def _at(
         cut = "» " if total > end else ""
         check = " ✓" if finished else ""
         words.append(f"{cut}{t.duration(value)}{check}")
-    bars = [
-        go.Bar(
-            x=lengths_of,
-            y=list(heights),
-            orientation="h",
-            width=14,
-            name=t(f"protocols.{name}"),
-            marker=marker,
-            hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>",
+    bars = []
+    for name, lengths_of, marker in parts:
+        bars.append(
+            go.Bar(
+                x=lengths_of,
+                y=list(heights),
+                orientation="h",
+                width=14,
+                name=t(f"protocols.{name}"),
+                marker=marker,
+                hovertext=hover,
+                hovertemplate="%{hovertext}<extra></extra>",
+            )
         )
-        for name, lengths_of, marker in parts
-    ]
     times_beside = go.Scatter(
         x=lengths,
         y=list(heights),

@@ -148,7 +148,9 @@ def _line(t: Texts, view: View, merged: Sequence[Reason], guest_values: pd.Serie
     against = any({reason.expected, reason.learned} == {"up", "down"} for reason in merged)
     features = [view.model.feature(reason.feature) for reason in merged]
     parties = dict.fromkeys(reason.party for reason in merged)
-    values = [_value(t, view, *pair, guest_values) for pair in zip(features, merged, strict=True)]
+    values = []
+    for pair in zip(features, merged, strict=True):
+        values.append(_value(t, view, *pair, guest_values))
     comma = t("words.comma")
     line = t(
         "reasons.line",

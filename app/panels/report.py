@@ -223,7 +223,10 @@ def check(t: Texts, report: Report, federation: Federation, checked: Callable[[b
     st.markdown(t("report.content_same" if same else "report.content_other"))
     st.code(checked_file.report.content_sha256, language=None, wrap_lines=True)
     for name, entry in checked_file.named_by:
-        title = t.federation(federation) if name == federation.name else name
+        if name == federation.name:
+            title = t.federation(federation)
+        else:
+            title = name
         st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(title)))
     if not checked_file.named_by:
         st.markdown(t("report.not_named"))

@@ -117,8 +117,12 @@ def _textbook(t: Texts, slot: DeltaGenerator, batch: ScoreBatch, seconds_a_perso
     names = [t(f"score.textbook_{way}") for way in ways]
     took = [t.duration(here), t.duration(textbook)]
     ciphers = [frame.cipher(t, batch.cipher, batch.key_bits), frame.cipher(t, "paillier", bits)]
-    words = [f"{t.noted(name, cipher)}  {time}" for name, cipher, time in zip(names, ciphers, took, strict=True)]
-    bars = [(label_of_bar, seconds, palette.INK) for label_of_bar, seconds in zip(words, (here, textbook), strict=True)]
+    words = []
+    for name, cipher, time in zip(names, ciphers, took, strict=True):
+        words.append(f"{t.noted(name, cipher)}  {time}")
+    bars = []
+    for label_of_bar, seconds in zip(words, (here, textbook), strict=True):
+        bars.append((label_of_bar, seconds, palette.INK))
     columns: frame.Columns = {
         t("score.textbook_way"): names,
         t("score.time"): took,

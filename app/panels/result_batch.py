@@ -124,7 +124,9 @@ def histogram(t: Texts, view: View, batch: ScoreBatch) -> None:
         names = [f"{low:.0f}–{high:.0f}\u00a0%" for low, high in pairwise(edges)]
     else:
         names, counts = _by_class(good) if view.task == "classes" else _by_value(t, view, good)
-        rows = [(f"{name}: {n:,}", float(n), palette.INK) for name, n in zip(names, counts, strict=True)]
+        rows = []
+        for name, n in zip(names, counts, strict=True):
+            rows.append((f"{name}: {n:,}", float(n), palette.INK))
         drawing = charts.lying(rows, max(*counts, 1), words)
     column = {"binary": "score.probability", "classes": "score.class", "number": "score.value"}[view.task]
     frame.chart(t, drawing, words, {t(column): names, t("score.people"): counts}, "people")
@@ -138,7 +140,9 @@ def _by_class(good: Sequence[Score]) -> tuple[list[str], list[int]]:
 def _by_value(t: Texts, view: View, good: Sequence[Score]) -> tuple[list[str], list[int]]:
     unit = t.unit(view.federation.label)
     counts, edges = np.histogram([score.margin for score in good], BARS_DRAWN)
-    names = [f"{amount(low, unit)} – {amount(high, unit)}" for low, high in pairwise(edges.tolist())]
+    names = []
+    for low, high in pairwise(edges.tolist()):
+        names.append(f"{amount(low, unit)} – {amount(high, unit)}")
     return names, counts.tolist()
 
 

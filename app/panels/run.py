@@ -173,7 +173,10 @@ def _live(t: Texts, view: View, job: Job[Any], kind: str) -> None:
                 lines.append(f":material/more_horiz: :gray[{words}]")
         st.markdown("  \n".join(lines))
         many = job.total > 1
-        share = n_done / job.total if many else reached / len(SCORING_STAGES)
+        if many:
+            share = n_done / job.total
+        else:
+            share = reached / len(SCORING_STAGES)
         frame.progress(t, job, share, n_done)
         frame.stop(t, job, kind)
 
@@ -194,7 +197,10 @@ def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled", again: Ca
 def train(t: Texts, federation: Federation, job: Job[Any], name: str, redraw: Callable[[], None]) -> None:
     """Draw a training: its stage, how far it is, the curves so far, and a way to stop; `redraw` draws the page once it has ended."""
     who = [party.name for party in (federation.guest, *federation.hosts)]
-    turn = palette.name(t, federation, job.party) if job.party in who else ""
+    if job.party in who:
+        turn = palette.name(t, federation, job.party)
+    else:
+        turn = ""
     frame.working(t, job, t(f"stage.{job.stage}"), "train", turn)
     if job.points:
         curves(t, federation.label, job.points, name, "train_live")
@@ -271,10 +277,9 @@ def _known(value: float) -> float:
 def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sentence: str) -> charts.Drawing:
     """Return a chart with a line for the training rows and one for the validation rows, over the rounds."""
     rounds = [point.tree for point in points]
-    values = {
-        t(f"score.part_{part}"): [getattr(point, f"{field}_{part}") for point in points]
-        for part in ("training", "validation")
-    }
+    values = {}
+    for part in ("training", "validation"):
+        values[t(f"score.part_{part}")] = [getattr(point, f"{field}_{part}") for point in points]
     texts = {name: [amount(value, unit) for value in row] for name, row in values.items()}
     hover = lines.hover(rounds, texts)
     values_measured = [value for row in values.values() for value in row if not math.isnan(value)]

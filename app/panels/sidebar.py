@@ -37,7 +37,10 @@ def models(
     def placed(model_id: str) -> str:
         record = by_id[model_id]
         federation = federations.get(record.federation)
-        title = t.federation(federation) if federation else record.federation
+        if federation:
+            title = t.federation(federation)
+        else:
+            title = record.federation
         if len(federations) > 1:
             prefix = f"{cut(re.split(r'[:：]', title)[0], 9)} › "
         else:

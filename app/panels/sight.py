@@ -70,7 +70,10 @@ def draw(t: Texts, view: View, scene: ScoringMoment, key: str) -> None:
 
 
 def _strip(t: Texts, view: View, scene: ScoringMoment, party: str, key: str) -> None:
-    now = ":material/arrow_right_alt: " if party == scene.turn else ""
+    if party == scene.turn:
+        now = ":material/arrow_right_alt: "
+    else:
+        now = ""
     st.markdown(f"{now}**{palette.name(t, view.federation, party)}**")
     _columns(t, view, party)
     if party == view.model.guest:
@@ -102,7 +105,10 @@ def _columns(t: Texts, view: View, party: str) -> None:
 def _guest(t: Texts, view: View, scene: ScoringMoment) -> None:
     sent, back = crossings(scene.entries, view.model.guest)
     ways = (("sent", sent), ("back", back))
-    texts = [_bytes(t, f"transcript.{way}", entries, scene.people) for way, entries in ways if entries]
+    texts = []
+    for way, entries in ways:
+        if entries:
+            texts.append(_bytes(t, f"transcript.{way}", entries, scene.people))
     if scene.batch is not None:
         texts.append(f":material/lock_open: {_sum(t, view, scene.batch)}")
     if texts:
@@ -142,7 +148,10 @@ def _host(t: Texts, view: View, scene: ScoringMoment, party: str) -> None:
 
 def squares(entries: int) -> str:
     """Encrypted numbers, none of which can be read."""
-    more = f" +{entries - MAX_SQUARES:,}" if entries > MAX_SQUARES else ""
+    if entries > MAX_SQUARES:
+        more = f" +{entries - MAX_SQUARES:,}"
+    else:
+        more = ""
     if entries:
         return f":gray[{CLOSED * min(entries, MAX_SQUARES)}]{more}"
     return ""
@@ -168,10 +177,9 @@ def _looked(t: Texts, host_view: HostView) -> None:
     if not host_view.values:
         st.markdown(t("transcript.no_record"))
         return
-    facts = {
-        markdown(t.meaning(feature)): f"**{markdown(person.shown(t, feature, value))}**"
-        for feature, value in host_view.values
-    }
+    facts = {}
+    for feature, value in host_view.values:
+        facts[markdown(t.meaning(feature))] = f"**{markdown(person.shown(t, feature, value))}**"
     st.table(facts, border="horizontal", alt=t("transcript.look"))
     marks = "".join({True: OPEN, False: OUT, None: CLOSED}[entry] for entry in host_view.entries[:MAX_SQUARES])
     st.markdown(marks + (f" +{len(host_view.entries) - MAX_SQUARES:,}" if len(host_view.entries) > MAX_SQUARES else ""))

@@ -75,11 +75,10 @@ def parties(t: Texts, federation: Federation) -> tuple[tuple[str, ...], tuple[st
         format_func=lambda name: palette.name(t, federation, name),
         help=t("glossary.host"),
     )
-    offered = {
-        feature.name: feature
-        for party, feature in federation.features()
-        if party == federation.guest.name or party in hosts
-    }
+    offered = {}
+    for party, feature in federation.features():
+        if party == federation.guest.name or party in hosts:
+            offered[feature.name] = feature
     excluded = st.multiselect(
         t("train.exclude"),
         list(offered),
@@ -151,11 +150,10 @@ def parameters(
     columns : sequence of str
         Of the Guest's file, any of which may hold sample weights.
     """
-    names = [
-        f.name
-        for f in fields(ALGORITHMS[name])
-        if f.name not in (*OWN_STEP_PARAMETERS, BY_FEATURE, BY_COLUMN) and task in TASKS.get(f.name, (task,))
-    ]
+    names = []
+    for f in fields(ALGORITHMS[name]):
+        if f.name not in (*OWN_STEP_PARAMETERS, BY_FEATURE, BY_COLUMN) and task in TASKS.get(f.name, (task,)):
+            names.append(f.name)
     values: dict[str, Any] = {"alignment": method}
     with st.grid("auto", min_column_width=150):
         for field in FIRST_PARAMETERS[name]:
@@ -296,14 +294,15 @@ def _usual(name: str, field: str) -> Any:
 def cost(t: Texts, federation: Federation, parameters: Parameters, records: Sequence[ModelRecord]) -> None:
     """Draw how long it may take, from a measured run of the same algorithm and cipher on the same data; else that none was measured."""
     scheme = getattr(parameters, "cipher", RANKS).removesuffix("-short")
-    measured = [
-        record
-        for record in records
-        if record.federation == federation.name
-        and view_models.algorithm(record) == parameters.ALGORITHM
-        and record.cipher == scheme
-        and record.n_trees
-    ]
+    measured = []
+    for record in records:
+        if (
+            record.federation == federation.name
+            and view_models.algorithm(record) == parameters.ALGORITHM
+            and record.cipher == scheme
+            and record.n_trees
+        ):
+            measured.append(record)
     if not measured:
         st.caption(f":material/schedule: {t('train.no_cost')}")
         return
@@ -414,7 +413,9 @@ def _drawn(federation: Federation, records: Sequence[ModelRecord]) -> list[Model
     """Return the newest models, and the best one of all."""
     newest = list(records[:MODELS_DRAWN])
     best = _known(federation, records)[:1]
-    return newest if not best or best[0] in newest else newest[:-1] + best
+    if not best or best[0] in newest:
+        return newest
+    return newest[:-1] + best
 
 
 def _unnamed(t: Texts, record: ModelRecord) -> str:
@@ -486,7 +487,9 @@ def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
         for name, guest, hosts in ways:
             with st.container(border=True, height="stretch"):
                 who = {"guest": guest, "host": hosts}
-                texts = [t("words.about", what=t(f"words.{role}"), said=words) for role, words in who.items()]
+                texts = []
+                for role, words in who.items():
+                    texts.append(t("words.about", what=t(f"words.{role}"), said=words))
                 st.markdown("\n\n".join([f"**{markdown(name)}**", *texts]))
 
 

@@ -133,7 +133,10 @@ def _ring(sight: _Sight, node: int) -> None:
 
 def _room(t: Texts, view: View, tree: GuestTree, positions: Mapping[int, tuple[int, float]]) -> int:
     """Pixels beside the last leaves for words that are longer than a weight."""
-    leaves = [item for node, item in enumerate(tree.nodes) if node in positions and isinstance(item, Leaf)]
+    leaves = []
+    for node, item in enumerate(tree.nodes):
+        if node in positions and isinstance(item, Leaf):
+            leaves.append(item)
     longest = max((len(leaf_short(t, view, leaf)) for leaf in leaves), default=0)
     return max(0, longest - len("+0.123")) * LETTER_PIXELS
 
@@ -258,7 +261,10 @@ def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
     answer = view_models.answer(view, leaf)
     if kind == "class_share":
         shares = sorted(zip(view.model.outputs.classes, answer, strict=True), key=lambda item: -item[1])
-        listed = [f"{label(cut(name, 20))} {percent(share)}" for name, share in shares[:3] if share > 0]
+        listed = []
+        for name, share in shares[:3]:
+            if share > 0:
+                listed.append(f"{label(cut(name, 20))} {percent(share)}")
         return t("structure.says_class_share", listed=t.listed(listed))
     words = {"weight": label(leaf_short(t, view, leaf)), "name": label(view_models.class_of(view, index))}
     if kind in ("share", "value"):
@@ -284,7 +290,10 @@ def leaf_short(t: Texts, view: View, leaf: Leaf) -> str:
 def _leaves(sight: _Sight) -> None:
     t = sight.t
     view = sight.view
-    leaves = {n: item for n, item in enumerate(sight.tree.nodes) if isinstance(item, Leaf) and n in sight.positions}
+    leaves = {}
+    for n, item in enumerate(sight.tree.nodes):
+        if isinstance(item, Leaf) and n in sight.positions:
+            leaves[n] = item
     if not leaves:
         return
     hovers = {

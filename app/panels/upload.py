@@ -32,7 +32,9 @@ def file(t: Texts, label: str, key: str, megabytes: int, types: Sequence[str] = 
     )
     earlier = session.upload_shown(key, () if upload is None else (upload,))
     _earlier(t, key, earlier)
-    return upload if upload is not None else next(iter(earlier), None)
+    if upload is not None:
+        return upload
+    return next(iter(earlier), None)
 
 
 def files(t: Texts, label: str, key: str, megabytes: int, types: Sequence[str]) -> list[UploadedFile]:

@@ -43,7 +43,10 @@ NO_CHOICE = ""
 def setup(t: Texts, view: View, models: Sequence[ModelRecord]) -> tuple[str, str]:
     """The challenger's id and the feature that tells the time; empty = none."""
     record = view.record
-    others = [m.id for m in models if (m.federation, m.task) == (record.federation, record.task) and m.id != record.id]
+    others = []
+    for m in models:
+        if (m.federation, m.task) == (record.federation, record.task) and m.id != record.id:
+            others.append(m.id)
     challenger_column, time_column = st.columns(2, gap="large")
     with challenger_column:
         challenger = st.selectbox(
@@ -134,7 +137,9 @@ def _worst_first(tests: Sequence[Tested]) -> list[Tested]:
 
 def table(t: Texts, view: View, rows_tested: Sequence[Tested], name: str) -> None:
     """Draw a row for each test, on a phone a card: verdict, worst figure with its thresholds; `name` is a text's key."""
-    features = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
+    features = {}
+    for _, feature in (*view.model.dictionary, *view.federation.features()):
+        features[feature.name] = feature
     rows = {
         t("validation.head_test"): [_named(t, test) for test in rows_tested],
         t("validation.head_figure"): [_worst(t, view, features, test) for test in rows_tested],
@@ -226,4 +231,6 @@ def headroom(t: Texts, validation_run: Validation) -> None:
 
 def _room(share: float) -> str:
     """Return how much of the room to failing is used up; a bar ends at twice the room."""
-    return f"≥ {percent(share)}" if share >= MOST_ROOM else percent(share)
+    if share >= MOST_ROOM:
+        return f"≥ {percent(share)}"
+    return percent(share)

@@ -99,7 +99,10 @@ def sign(
 
     require_grpc()
     signed = agreement.sign(file, load_identity(keys), amends)
-    unsigned = [party.name for party in agreement.load_agreement(file).parties if party.name not in signed]
+    unsigned = []
+    for party in agreement.load_agreement(file).parties:
+        if party.name not in signed:
+            unsigned.append(party.name)
     if unsigned:
         waits = f"; {', '.join(unsigned)} still to sign"
     else:

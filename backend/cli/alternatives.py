@@ -96,7 +96,10 @@ def _numbers(flag: str, text: str) -> tuple[float, ...]:
 
 
 def _text(search: Search) -> str:
-    part = "validation" if search.source == "validation" else "test"
+    if search.source == "validation":
+        part = "validation"
+    else:
+        part = "test"
     lines = [
         f"{counted(len(search.tried), 'models')} by {search.attribute} ({search.party}), gaps on {search.n:,} {part} records:"
     ]
@@ -144,7 +147,10 @@ def _point(search: Search, point: Point) -> str:
     else:
         ratio = f"  ratio {point.ratio.value:.3f}"
     together = _together(point)
-    marks = [word for word, is_so in (("frontier", point.frontier), ("narrower", point.narrower)) if is_so]
+    marks = []
+    for word, is_so in (("frontier", point.frontier), ("narrower", point.narrower)):
+        if is_so:
+            marks.append(word)
     gap = f"{search.group_in_words(point.group)} {_figure(point.gap)}{ratio}{together}"
     return f"{point.name}: {quality}  {gap}{'  ' + ', '.join(marks) if marks else ''}"
 

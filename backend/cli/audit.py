@@ -247,19 +247,20 @@ def _performed_text(name: str, performed: RePerformed, language: str) -> list[st
 
 
 def _performed_json(name: str, performed: RePerformed, language: str) -> dict[str, Any]:
-    differences = [
-        {
-            "model": difference.model_id,
-            "kind": difference.kind,
-            "request": difference.request,
-            "place": difference.place,
-            "parties": list(difference.parties),
-            "code": difference.why.code,
-            "words": difference.why.sentence(language),
-            "by": list(difference.by),
-        }
-        for difference in performed.differences
-    ]
+    differences = []
+    for difference in performed.differences:
+        differences.append(
+            {
+                "model": difference.model_id,
+                "kind": difference.kind,
+                "request": difference.request,
+                "place": difference.place,
+                "parties": list(difference.parties),
+                "code": difference.why.code,
+                "words": difference.why.sentence(language),
+                "by": list(difference.by),
+            }
+        )
     return {
         "federation": name,
         "scores": performed.scores,

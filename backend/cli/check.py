@@ -41,7 +41,10 @@ def print_steps(steps: Iterable[CheckedStep], as_json: bool) -> None:
     lines = []
     for step in steps:
         sentence = step.remark.sentence(language)
-        fix = step.fix.sentence(language) if step.fix is not None else ""
+        if step.fix is not None:
+            fix = step.fix.sentence(language)
+        else:
+            fix = ""
         rows.append({"step": step.step, "ok": step.ok, "code": step.remark.code, "words": sentence, "fix": fix})
         lines.append(f"{'well ' if step.ok else 'WRONG'}  {step.step:12} {sentence}")
         if fix:

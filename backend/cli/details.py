@@ -53,10 +53,9 @@ def notice_details(
         else:
             details.keep_toml(federation, text_of(file))
             text = "Kept; notices state it from now on."
-        lacking = {
-            notice_language: [".".join(item) for item in details.missing(federation, notice_language)]
-            for notice_language in ("en", "zh")
-        }
+        lacking = {}
+        for notice_language in ("en", "zh"):
+            lacking[notice_language] = [".".join(item) for item in details.missing(federation, notice_language)]
         if file is not None and lacking["en"]:
             text += f" Not provided for a notice in English: {', '.join(lacking['en'])}."
         body = {"parties": {name: p.model_dump() for name, p in details.of(federation).items()}, "missing": lacking}

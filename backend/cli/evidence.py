@@ -92,7 +92,10 @@ def disparity(
 
 def _without_cutoff(result: Disparity, called: Callable[[Group], str]) -> list[str]:
     """Scores against the reference group's."""
-    lines = ["  scores, without a cut-off:"] if result.scores else []
+    if result.scores:
+        lines = ["  scores, without a cut-off:"]
+    else:
+        lines = []
     return lines + [
         f"    {called(s.group)}: standardised mean difference {_share(s.smd)}, p {s.p:.4f}" for s in result.scores
     ]
@@ -100,7 +103,10 @@ def _without_cutoff(result: Disparity, called: Callable[[Group], str]) -> list[s
 
 def _by_cutoff(result: Disparity, called: Callable[[Group], str]) -> list[str]:
     """Adverse-impact ratios over the range of cut-offs."""
-    lines = ["  adverse-impact ratio by cut-off:"] if result.cutoffs else []
+    if result.cutoffs:
+        lines = ["  adverse-impact ratio by cut-off:"]
+    else:
+        lines = []
     for at in result.cutoffs:
         ratios = "  ".join(f"{called(group_ratio.group)} {_share(group_ratio.ratio)}" for group_ratio in at.others)
         lines.append(f"    {at.cutoff:.1%}: {ratios}")
@@ -180,7 +186,10 @@ def _given_away(amount: GivenAway, person: str) -> str:
     if amount.people is None:
         lines = [f"{amount.host}: has no limit, so nothing is counted"]
     else:
-        limit = "none" if amount.limit is None else f"{amount.limit:g}"
+        if amount.limit is None:
+            limit = "none"
+        else:
+            limit = f"{amount.limit:g}"
         lines = [
             f"{amount.host}: {counted(amount.people, 'people')} answered about in {counted(amount.days, 'days')}, "
             f"at most {_up(amount.largest)} about one; limit {limit}"

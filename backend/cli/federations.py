@@ -299,7 +299,10 @@ def federations(as_json: AsJson = False) -> None:
     """List the federations of this home, and those that cannot be used with the reason; then exit status 1."""
     with open_glassleaf() as glassleaf:
         broken = glassleaf.federations.broken()
-        usable = [federation for federation in glassleaf.federations.all() if federation.name not in broken]
+        usable = []
+        for federation in glassleaf.federations.all():
+            if federation.name not in broken:
+                usable.append(federation)
     document = {
         "federations": [
             {"name": f.name, "title": f.title, "folder": str(f.folder), "parties": [party.name for party in f.parties]}

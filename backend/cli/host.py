@@ -333,7 +333,10 @@ def left(operator: HostOperator, person: Person, as_json: AsJson = False) -> Non
 def verify(operator: HostOperator, as_json: AsJson = False) -> None:
     """Check the chain of the Host's own log; exit status 1 if something is wrong."""
     verdict = operator.verify_log()
-    outcome = "the chain holds" if verdict.holds else "SOMETHING IS WRONG"
+    if verdict.holds:
+        outcome = "the chain holds"
+    else:
+        outcome = "SOMETHING IS WRONG"
     lines = [f"{counted(verdict.entries, 'entries')}, {outcome}", *(f"  {problem}" for problem in verdict.problems)]
     lines.append("  nobody else keeps its heads, so that a cut would not show; keep an export elsewhere")
     print_result({**asdict(verdict), "holds": verdict.holds}, lines, as_json, ok=verdict.holds)
@@ -546,7 +549,10 @@ def _facts(request: Request, language: str) -> list[str]:
 
 def _split(split: OwnSplit) -> str:
     rule = split.rule
-    meaning = f" ({split.feature.meaning})" if split.feature else ""
+    if split.feature:
+        meaning = f" ({split.feature.meaning})"
+    else:
+        meaning = ""
     if rule.threshold is None:
         how = f"{', '.join(sorted(rule.left_categories))} | {', '.join(sorted(rule.right_categories))}"
     else:

@@ -64,7 +64,10 @@ def importance(
             against = "  AGAINST EXPECTATION"
         else:
             against = ""
-        learned = f"  {feature_direction.learned}" if feature_direction is not None else ""
+        if feature_direction is not None:
+            learned = f"  {feature_direction.learned}"
+        else:
+            learned = ""
         name = row.feature or "all of it"
         lines.append(f"  {row.party}  {name:24} {_estimate(value, row.low, row.high)}{learned}{against}")
     print_result(body, lines, as_json)
@@ -89,18 +92,18 @@ def what_if(
             if party == record.guest
         ):
             curve = glassleaf.explanation.partial_dependence(record.id, feature)
-            lines = [
-                f"  {_level_text(level)} ({level.share:.1%} of records): {_numbers(level.predicted)}"
-                for level in curve.levels
-            ]
+            lines = []
+            for level in curve.levels:
+                lines.append(f"  {_level_text(level)} ({level.share:.1%} of records): {_numbers(level.predicted)}")
             print_result(asdict(curve), [f"{feature} ({curve.party}), set for everybody:", *lines], as_json)
             return
         request = MeansRequest(record.id, feature, samples, key_bits=bits)
         means = watched(glassleaf.explanation.start_means(request))
-    lines = [
-        f"  {row.group.kind} {row.group.name}, n={row.group.n:,}: {_numbers(row.mean)} [{_numbers(row.low)}, {_numbers(row.high)}]"
-        for row in means.groups
-    ]
+    lines = []
+    for row in means.groups:
+        lines.append(
+            f"  {row.group.kind} {row.group.name}, n={row.group.n:,}: {_numbers(row.mean)} [{_numbers(row.low)}, {_numbers(row.high)}]"
+        )
     if means.measured:
         source = f", from what {means.party} answered on {means.measured}"
     else:
@@ -146,7 +149,10 @@ def _card_lines(card: ModelCard) -> list[str]:
         lines.append(f"  {part.part}, n={part.n:,} (scores from {card.sources[part.part]}):")
         lines += [f"    {f.name:9} {_estimate(f.value, f.low, f.high)}" for f in part.figures]
     for shift in card.shifts:
-        verdict = "more than chance" if shift.moved else "within chance"
+        if shift.moved:
+            verdict = "more than chance"
+        else:
+            verdict = "within chance"
         lines.append(f"  PSI {shift.reference} to {shift.part}: {shift.psi:.4f}, {verdict} ({shift.chance:.4f})")
     if card.parts:
         return lines

@@ -79,10 +79,9 @@ def choose(algorithm: str, options: Mapping[str, Any]) -> Parameters:
 
 def with_options(run: Callable[..., None]) -> Callable[..., None]:
     """Return the command `run(federation, algorithm, hosts, exclude, as_json, **given)` with an option for every parameter."""
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _options().items()
-    ]
+    options = []
+    for name, annotation in _options().items():
+        options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
 
     def command(**arguments: Any) -> None:
         run(**arguments)

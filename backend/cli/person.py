@@ -71,7 +71,10 @@ def show_retention(as_json: AsJson = False) -> None:
     """Show how long each table keeps a row, and why."""
     lines = []
     for table, period in RETENTION.items():
-        limit = "no limit" if period.days is None else f"{period.days} days"
+        if period.days is None:
+            limit = "no limit"
+        else:
+            limit = f"{period.days} days"
         lines.append(f"{table:14} {limit:>9}  {period.why}")
     print_result({table: asdict(period) for table, period in RETENTION.items()}, lines, as_json)
 
@@ -101,7 +104,10 @@ def _text(all_holdings: Sequence[Holding], erased: bool = False) -> str:
     for party, holdings in groupby(all_holdings, key=lambda holding: holding.party):
         lines.append(f"{party}:")
         for holding in holdings:
-            what = f", {holding.erasure}" if erased and holding.about else ""
+            if erased and holding.about:
+                what = f", {holding.erasure}"
+            else:
+                what = ""
             lines.append(f"  {holding.table}: {len(holding.about) or 'nothing'}{what} ({holding.note})")
             lines += [f"    {', '.join(f'{k} {v}' for k, v in row.items())}" for row in holding.about]
     return "\n".join(lines)

@@ -138,7 +138,10 @@ def policy_text(policy: Policy) -> str:
         lines.append(
             f"{counted(scale.base_points, 'points')} at {odds}, {scale.double} double the odds (rounded, halves up)"
         )
-    unusual = [f"{mark} {policy.treatments.of(mark)}" for mark in MARKS if policy.treatments.of(mark) != "score"]
+    unusual = []
+    for mark in MARKS:
+        if policy.treatments.of(mark) != "score":
+            unusual.append(f"{mark} {policy.treatments.of(mark)}")
     if unusual:
         lines.append(f"unusual: {', '.join(unusual)}")
     return "; ".join(lines) or "no line"

@@ -46,7 +46,10 @@ def reasons(
 
     A person who was scored with the same values within 30 days is not scored again.
     """
-    kind = "" if out is None else out.suffix.lower().removeprefix(".")
+    if out is None:
+        kind = ""
+    else:
+        kind = out.suffix.lower().removeprefix(".")
     if bool(notice) != (out is not None) or (notice and (kind not in FORMATS or notice not in LANGUAGES)):
         raise ParameterError("notice_options_wrong", formats=tuple(f".{form}" for form in FORMATS))
     with open_glassleaf() as glassleaf:

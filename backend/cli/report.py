@@ -80,7 +80,10 @@ def report(
 def _check(file: Path, key: str, as_json: bool) -> None:
     try:
         blob = file.read_bytes()
-        public = Path(key).read_text() if key and Path(key).is_file() else key
+        if key and Path(key).is_file():
+            public = Path(key).read_text()
+        else:
+            public = key
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError("report_or_key_not_read", file=file, why=reason_of(error)) from error
     if key:

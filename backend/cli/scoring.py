@@ -215,7 +215,10 @@ def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json:
     """Score a table of any length; what was stopped goes on where it was."""
     streamed = _ended(glassleaf.streaming.start(request), again)
     lines = [f"Note: {note.sentence()}" for note in streamed.notes]
-    went_on = f", {streamed.resumed:,} of them before" if streamed.resumed else ""
+    if streamed.resumed:
+        went_on = f", {streamed.resumed:,} of them before"
+    else:
+        went_on = ""
     if streamed.written:
         where = f"written to {request.out}"
     else:
@@ -258,7 +261,10 @@ def _score_text(s: Score) -> str:
         outcome = f"  {s.predicted or s.decision}"
     else:
         outcome = ""
-    points = "" if s.points is None else f"  {counted(s.points, 'points')}"
+    if s.points is None:
+        points = ""
+    else:
+        points = f"  {counted(s.points, 'points')}"
     if s.marks and s.decision != s.band:
         because = f"  ({', '.join(s.marks)})"
     else:

@@ -137,7 +137,10 @@ def _proof_text(proof: Proof) -> list[str]:
         against = f"by {proof.against}"
     else:
         against = "by the undivided model (its library is not installed or cannot be asked)"
-    auc = "" if math.isnan(proof.auc) else f" AUC {proof.auc:.4f}."
+    if math.isnan(proof.auc):
+        auc = ""
+    else:
+        auc = f" AUC {proof.auc:.4f}."
     return [
         *(f"Note: {note.sentence()}" for note in proof.notes),
         f"{counted(proof.rows, 'records')} score as {against}: at most {proof.difference:.2g} apart, {proof.bound:.2g} is allowed.{auc}",

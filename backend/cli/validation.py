@@ -65,9 +65,14 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Run 25 tests with thresholds set beforehand; exit status 3 where one fails, 4 where a floor could not be measured."""
-    operator_config = OperatorConfig() if config is None else read_config(config)
+    if config is None:
+        operator_config = OperatorConfig()
+    else:
+        operator_config = read_config(config)
     with open_glassleaf() as glassleaf:
-        model_ids = [glassleaf.models.get(name).id if name else "" for name in (model, challenger)]
+        model_ids = []
+        for name in (model, challenger):
+            model_ids.append(glassleaf.models.get(name).id if name else "")
         if account is not None:
             save_account(account, glassleaf.samples.account(model_ids[0]))
         request = ValidationRequest(

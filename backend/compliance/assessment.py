@@ -288,7 +288,10 @@ def assess(
                 usage=use,
                 check=rule.check,
             )
-            part = "findings" if finding.force == "in_force" else "not_in_force"
+            if finding.force == "in_force":
+                part = "findings"
+            else:
+                part = "not_in_force"
             by_part["set_aside" if tag == NOT_SENSITIVE else part].append(finding)
     built_in = {pack.name for pack in load_packs()}
     order = {rule.id: index for index, rule in enumerate(rule for pack in packs for rule in pack.rules)}
@@ -530,12 +533,11 @@ def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
 
 
 def _duties(packs: Sequence[RulePack], day: dt.date) -> tuple[Duty, ...]:
-    duties = [
-        Duty(**_law(pack, rule, day), evidence=rule.evidence)
-        for pack in packs
-        for rule in pack.rules
-        if rule.scope == "model"
-    ]
+    duties = []
+    for pack in packs:
+        for rule in pack.rules:
+            if rule.scope == "model":
+                duties.append(Duty(**_law(pack, rule, day), evidence=rule.evidence))
     return tuple(sorted(duties, key=lambda duty: FORCES.index(duty.force)))
 
 

@@ -92,12 +92,11 @@ def law_calendar(packs: Sequence[RulePack], on: dt.date, since: dt.date | None =
 
 def stale_rules(packs: Sequence[RulePack], on: dt.date) -> tuple[LawDate, ...]:
     """Rules that were last checked more than a year before `on`, the oldest first."""
-    old = [
-        _date(pack, rule, rule.as_of or pack.as_of, "checked")
-        for pack in packs
-        for rule in pack.rules
-        if on - (rule.as_of or pack.as_of) > MAX_AGE
-    ]
+    old = []
+    for pack in packs:
+        for rule in pack.rules:
+            if on - (rule.as_of or pack.as_of) > MAX_AGE:
+                old.append(_date(pack, rule, rule.as_of or pack.as_of, "checked"))
     return tuple(sorted(old, key=lambda date: date.day))
 
 

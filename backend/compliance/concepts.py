@@ -238,7 +238,9 @@ class Context:
 
     def alone(self, spans: Sequence[Span], text: PhraseMatch) -> bool:
         """Return whether a text holds nothing besides these spans but persons and words that say nothing."""
-        within = [any(start <= at[0] and at[1] <= end for start, end in spans) for at in text.spans.values()]
+        within = []
+        for at in text.spans.values():
+            within.append(any(start <= at[0] and at[1] <= end for start, end in spans))
         remaining = (word for word, hit in zip(text.words.split(), within, strict=True) if not hit and word.isalpha())
         if any(word not in self.fillers | self.persons for word in remaining):
             return False
@@ -417,7 +419,10 @@ class Pattern:
         if not may_be_asked and not weak:
             return None
         for where, text in every:
-            spans = [span for phrase in self._asked.candidates(text) for span in self._standing(phrase, text)]
+            spans = []
+            for phrase in self._asked.candidates(text):
+                for span in self._standing(phrase, text):
+                    spans.append(span)
             hits = (text.text[start:end] for start, end in spans)
             of_weak = (hit for hit in self._uncovered(text, self._phrases) if _plain(hit) in self._weak)
             if hit := next(chain(hits, of_weak), ""):
@@ -474,7 +479,10 @@ class Pattern:
     def _denied(self, texts: FeatureTexts) -> bool:
         """Return whether the meanings speak of it among other words, and say that it is something else's: "first name of the provider"."""
         for text in (texts.meaning, texts.chinese_meaning):
-            spans = [span for phrase in self._phrases.candidates(text) for span in phrase.find(text)]
+            spans = []
+            for phrase in self._phrases.candidates(text):
+                for span in phrase.find(text):
+                    spans.append(span)
             others = (
                 text.text[:start] + text.text[end:]
                 for start, end in spans

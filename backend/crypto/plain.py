@@ -147,7 +147,9 @@ class PlainFold(WholeFold):
 
 
 def _by_bin(pairs: IntArray, index: NDArray[np.intp], count: int) -> IntArray:
-    sums = [np.bincount(index, weights=part.astype(np.float64), minlength=count) for part in pairs]
+    sums = []
+    for part in pairs:
+        sums.append(np.bincount(index, weights=part.astype(np.float64), minlength=count))
     return np.stack(sums).astype(np.int64)
 
 

@@ -149,7 +149,10 @@ class Workers:
 
         try:
             for task in tasks:
-                passage = Passage(function, task) if through_memory() else None
+                if through_memory():
+                    passage = Passage(function, task)
+                else:
+                    passage = None
                 in_flight.append(
                     (submit(function, *task) if passage is None else submit(run, *passage.ticket), passage)
                 )

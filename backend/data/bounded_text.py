@@ -104,7 +104,10 @@ def parse_json(name: str, data: bytes | str, error: Kind = FederationError, max_
         They are too many, not UTF-8, not JSON, or name a key twice.
     """
     _check_size(name, data, error, max_bytes)
-    text = data if isinstance(data, str) else _decoded(name, data, error)
+    if isinstance(data, str):
+        text = data
+    else:
+        text = _decoded(name, data, error)
     try:
         return json_values(text)
     except RecursionError:

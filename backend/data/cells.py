@@ -23,7 +23,9 @@ def cell_text(text: str) -> str:
     ("'=1+1", '-1.5', "''=1+1", "o'clock")
     """
     signed = text.lstrip(MARK)[:1] in SIGNS
-    return MARK + text if signed and not _is_number(text) else text
+    if signed and not _is_number(text):
+        return MARK + text
+    return text
 
 
 def plain_cell(text: str) -> str:
@@ -44,7 +46,9 @@ def has_invisible(text: str) -> bool:
 
 def visible(text: str) -> str:
     """Return a text without characters of :data:`INVISIBLE`."""
-    return INVISIBLE.sub("", text) if has_invisible(text) else text
+    if has_invisible(text):
+        return INVISIBLE.sub("", text)
+    return text
 
 
 def csv_text(rows: Iterable[Iterable[str]]) -> str:

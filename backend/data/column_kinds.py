@@ -263,9 +263,9 @@ def _class_problems(text: TableText, column: str, values: Sequence[str], where: 
 def readable(name: str) -> str:
     """Return a column's or file's name as words: ``LIMIT_BAL`` → ``Limit bal``, ``paidOnTime`` → ``Paid on time``."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).strip() or name
-    words = [
-        word if word.isupper() and len(word) < 4 and not name.isupper() else word.lower() for word in spaced.split()
-    ]
+    words = []
+    for word in spaced.split():
+        words.append(word if word.isupper() and len(word) < 4 and not name.isupper() else word.lower())
     text = " ".join(words)
     return text[:1].upper() + text[1:]
 

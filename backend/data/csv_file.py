@@ -272,7 +272,9 @@ def csv_groups(
 
 def invisible_note(lines: int) -> tuple[Remark, ...]:
     """Return a note on the number of lines whose invisible characters were dropped; no note for 0."""
-    return (Remark("invisible_characters_dropped", {"n": lines}),) if lines else ()
+    if lines:
+        return (Remark("invisible_characters_dropped", {"n": lines}),)
+    return ()
 
 
 def _parsed(name: str, text: TextIO, separator: str, cleaned: list[int]) -> Iterator[tuple[int, list[str]]]:
@@ -439,7 +441,10 @@ def to_column(
         column[:] = [None if cell in absent else cell for cell in cells]
         return column, {}
     values = _numbers(cells, feature.kind, marks)
-    unread = {row: cells[row] for row in np.flatnonzero(np.isnan(values)).tolist() if cells[row] not in absent}
+    unread = {}
+    for row in np.flatnonzero(np.isnan(values)).tolist():
+        if cells[row] not in absent:
+            unread[row] = cells[row]
     if not feature.missing:
         return values, unread
     if feature.kind is Kind.NUMERIC:

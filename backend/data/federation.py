@@ -314,7 +314,10 @@ def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> 
         for feature in party.features:
             holders.setdefault(feature.name, []).append(party.name)
             if feature.name == party.id or (label and party is parties[0] and feature.name == label.column):
-                role = "id_column" if feature.name == party.id else "label_column"
+                if feature.name == party.id:
+                    role = "id_column"
+                else:
+                    role = "label_column"
                 values = {"file": file, "party": party.name, "feature": shown(feature.name), "role": Remark(role)}
                 problems.append(Remark("feature_has_other_role", values))
     for name, holder in holders.items():

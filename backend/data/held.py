@@ -64,7 +64,9 @@ def _shortest(column: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 def _given(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    return values if values.dtype == object else values.astype(np.float64)
+    if values.dtype == object:
+        return values
+    return values.astype(np.float64)
 
 
 class RowsOf(Mapping[str, int]):

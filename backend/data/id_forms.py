@@ -30,7 +30,9 @@ _DIGITS = re.compile(r"0+")
 
 
 def _without_exponent(text: str) -> str:
-    return str(int(float(text))) if _SCIENTIFIC.fullmatch(text) else text
+    if _SCIENTIFIC.fullmatch(text):
+        return str(int(float(text)))
+    return text
 
 
 # what may have happened to an id, each with the code of its remark; applied in this order
@@ -267,7 +269,7 @@ def alike_note(ids: Sequence[str]) -> list[Remark]:
     alike = ids_alike(ids)
     if not alike:
         return []
-    pairs = [
-        Remark("id_and_other", {"id": shown(text), "other_id": shown(other_id)}) for text, other_id in alike.items()
-    ]
+    pairs = []
+    for text, other_id in alike.items():
+        pairs.append(Remark("id_and_other", {"id": shown(text), "other_id": shown(other_id)}))
     return [Remark("ids_alike", {"n": len(alike), "ids": examples(pairs[:3], len(pairs))})]

@@ -84,7 +84,10 @@ def written_number(cell: str) -> WrittenNumber | None:
     >>> written_number("12 years"), written_number("-(3)"), written_number("1 23"), written_number("5-")
     (None, None, None, None)
     """
-    match = None if len(cell) > MAX_LETTERS else _WRITTEN.fullmatch(cell)
+    if len(cell) > MAX_LETTERS:
+        match = None
+    else:
+        match = _WRITTEN.fullmatch(cell)
     if match is None:
         return None
     part = match.groupdict()

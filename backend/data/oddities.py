@@ -202,7 +202,9 @@ def _of_no_days(dated: Mapping[str, int], orders: Collection[str]) -> list[Oddit
     for cell, day in days.items():
         if day in NO_DAYS and dated[cell] >= MIN_SENTINELS and not min(others) <= day <= max(others):
             no_days[cell] = dated[cell]
-    return [Oddity("no_days", False, ("missing",), no_days)] if no_days else []
+    if no_days:
+        return [Oddity("no_days", False, ("missing",), no_days)]
+    return []
 
 
 def _with_digits(texts: Mapping[str, int]) -> dict[str, int]:
@@ -211,7 +213,9 @@ def _with_digits(texts: Mapping[str, int]) -> dict[str, int]:
     for cell, count in texts.items():
         if cell[:1].isdecimal() and not cell.isdecimal() and written_number(cell) is None:
             digit_texts[cell] = count
-    return digit_texts if len(digit_texts) > 1 and 2 * len(digit_texts) >= len(texts) else {}
+    if len(digit_texts) > 1 and 2 * len(digit_texts) >= len(texts):
+        return digit_texts
+    return {}
 
 
 def _of_codes(texts: Mapping[str, int]) -> list[Oddity]:

@@ -188,7 +188,9 @@ def _row_problems(read: _Read) -> list[Remark]:
         return [Remark("table_without_rows", {"file": read.name})]
     if not read.ragged:
         return []
-    rows = [Remark("cells_on_line", {"n": n, "line": read.lines[row]}) for row, n in read.ragged.items()]
+    rows = []
+    for row, n in read.ragged.items():
+        rows.append(Remark("cells_on_line", {"n": n, "line": read.lines[row]}))
     values = {"file": read.name, "rows": examples(rows, len(rows)), "expected": len(read.header)}
     return [Remark("rows_ragged", values)]
 

@@ -25,7 +25,9 @@ def rounded(value: float | None) -> float | None:
 
 def gain(share: float) -> float:
     """Return a share of the gain with the digits that pages and reports show: rounded twice, 31.549 % would read 31.6 % in one place."""
-    return round(share, 3) if share >= 0.01 else float(f"{share:.2g}")
+    if share >= 0.01:
+        return round(share, 3)
+    return float(f"{share:.2g}")
 
 
 def _nan_if_none(value: Any) -> Any:

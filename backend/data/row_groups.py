@@ -105,7 +105,10 @@ class LongFile:
                 yield from parquet_groups(self.name, file, LONG_TABLE, GROUP, GROUP_CHARACTERS)
                 return
             try:
-                encoding = codec_of(self.encoding, start) if self.encoding else UTF_8
+                if self.encoding:
+                    encoding = codec_of(self.encoding, start)
+                else:
+                    encoding = UTF_8
                 yield from csv_groups(self.name, file, encoding, LONG_TABLE, GROUP, GROUP_CHARACTERS, self.header_line)
             except UnicodeDecodeError as error:
                 raise FederationError(

@@ -406,7 +406,10 @@ def _with_days(
     text: TableText, columns: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
 ) -> tuple[TableText, list[Remark], dict[str, Text]]:
     """Return the table with days in place of the dates of some columns, a note on each, and their units by column."""
-    rows = [list(row) for row in text.rows] if wished else text.rows
+    if wished:
+        rows = [list(row) for row in text.rows]
+    else:
+        rows = text.rows
     notes = []
     units = {}
     problems = []
@@ -481,7 +484,10 @@ def _with_one_sign(
 
 def _as_shares(text: TableText, shares: Mapping[str, Collection[int]]) -> TableText:
     """Return the table with the numbers of some columns' rows divided by 100, exactly."""
-    rows = [list(row) for row in text.rows] if shares else text.rows
+    if shares:
+        rows = [list(row) for row in text.rows]
+    else:
+        rows = text.rows
     for column, percents in shares.items():
         index = text.header.index(column)
         for row in percents:

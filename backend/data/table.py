@@ -249,7 +249,10 @@ def read_times(federation: Federation) -> NDArray[np.str_] | None:
     if federation.time not in text.header:
         raise FederationError("no_time_column", **where)
     cells = text.cells(federation.time)
-    wrong = [line for line, cell in zip(text.lines, cells, strict=True) if not _is_time(cell, len(cells[0]))]
+    wrong = []
+    for line, cell in zip(text.lines, cells, strict=True):
+        if not _is_time(cell, len(cells[0])):
+            wrong.append(line)
     if wrong:
         raise FederationError("no_time_in_cell", **where, line=wrong[0])
     return np.array(cells, dtype=np.str_)
@@ -518,20 +521,25 @@ def named_alike(text: TableText, federation: Federation) -> TableText:
     renamed: dict[str, str] = {}
     for column in text.header:
         names = alike.get(column.casefold(), [])
-        same_name = [column_name for column_name in text.header if column_name.casefold() == column.casefold()]
+        same_name = []
+        for column_name in text.header:
+            if column_name.casefold() == column.casefold():
+                same_name.append(column_name)
         if names and not known_names.issuperset(same_name) and (len(same_name) > 1 or len(names) > 1):
             columns = tuple(map(shown, same_name))
             meanings = tuple(map(shown, names))
             raise SampleError("columns_unclear", file=text.name, columns=columns, meant=meanings)
-        renamed[column] = column if column in known_names or not names else names[0]
+        if column in known_names or not names:
+            renamed[column] = column
+        else:
+            renamed[column] = names[0]
     header = tuple(renamed[column] for column in text.header)
     repeated = repeated_problems(text, known_names - {federation.label.column})
     if repeated:
         raise SampleError(problems=repeated)
-    faults = {
-        row: tuple(replace(fault, column=renamed[fault.column]) for fault in row_faults)
-        for row, row_faults in text.faults.items()
-    }
+    faults = {}
+    for row, row_faults in text.faults.items():
+        faults[row] = tuple(replace(fault, column=renamed[fault.column]) for fault in row_faults)
     return replace(text, header=header, faults=faults)
 
 

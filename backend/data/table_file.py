@@ -125,7 +125,10 @@ def read_table_file(
             line = source.count(b"\n", 0, source.index(b"\0")) + 1
             raise FederationError("zero_byte_in_text", file=name, line=line)
         raise _unclear_encoding(name, source)
-    encoding = codec_of(how.encoding, source) if how.encoding else UTF_8
+    if how.encoding:
+        encoding = codec_of(how.encoding, source)
+    else:
+        encoding = UTF_8
     if not how.header:
         choices = header_choices(first_csv_rows(source, encoding))
         if choices:

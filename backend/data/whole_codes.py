@@ -21,7 +21,9 @@ def whole_code(text: str) -> str:
     ['1', '1', '1', '1', '1.5', 'own']
     """
     bare = text.strip()
-    return str(int(float(bare))) if WHOLE.fullmatch(bare) else text
+    if WHOLE.fullmatch(bare):
+        return str(int(float(bare)))
+    return text
 
 
 def without_decimals(column: NDArray[np.generic], described: Collection[str] = ()) -> NDArray[np.generic]:

@@ -70,7 +70,10 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "", head
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             title = _chosen_sheet(name, book, sheet, limits)
-            formulas = _formulas(data, title, limits) if has_formulas else {}
+            if has_formulas:
+                formulas = _formulas(data, title, limits)
+            else:
+                formulas = {}
             merged = _merged(data, book[title], limits)
             if not header_row:
                 rows = _first_rows(book[title], limits)
@@ -144,7 +147,10 @@ def _check_part(name: str, packed: zipfile.ZipFile, part: zipfile.ZipInfo, limit
 
 
 def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: FileLimits) -> str:
-    titles = [worksheet.title for worksheet in book.worksheets if worksheet.sheet_state == "visible"]
+    titles = []
+    for worksheet in book.worksheets:
+        if worksheet.sheet_state == "visible":
+            titles.append(worksheet.title)
     if sheet:
         if sheet not in titles:
             raise FederationError("no_such_sheet", file=name, sheet=shown(sheet), sheets=tuple(map(shown, titles)))

@@ -111,7 +111,9 @@ def _rare(counted: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     n_other = sum(n for _, n in counted) - sum(n for _, n in disclosed)
     while disclosed and 0 < n_other < MIN_GROUP:
         n_other += disclosed.pop()[1]
-    return [*disclosed, (OTHER_CODES, n_other)] if n_other else disclosed
+    if n_other:
+        return [*disclosed, (OTHER_CODES, n_other)]
+    return disclosed
 
 
 def drift(feature: Feature, column: Column, reference: Mapping[str, Any] | None) -> Drift:

@@ -228,10 +228,9 @@ def _figures(
     predicted = predicted[order]
     counted = counted[order]
     figures = weighted_figures(labels, margins, predicted, task, counted[None])
-    samples = [
-        weighted_figures(labels, margins, predicted, task, times * counted)
-        for times in draws(len(labels), RESAMPLES, seed)
-    ]
+    samples = []
+    for times in draws(len(labels), RESAMPLES, seed):
+        samples.append(weighted_figures(labels, margins, predicted, task, times * counted))
     estimates = []
     for name, values in figures.items():
         value = float(values[0])
@@ -264,12 +263,18 @@ def calibration(
     for index in _quantile_bins(expected, bins):
         bin_weights = None if weights is None else weights[index]
         n = len(index)
-        size = float(n) if bin_weights is None else effective_size(bin_weights)
+        if bin_weights is None:
+            size = float(n)
+        else:
+            size = effective_size(bin_weights)
         observed = float(np.average(outcome[index], weights=bin_weights))
         if task == "number":
             # With equal weights the standard deviation has n - 1 in its denominator.
             variance = float(np.average((outcome[index] - observed) ** 2, weights=bin_weights))
-            error = Z * (variance / (size - 1)) ** 0.5 if n > 1 else float("nan")
+            if n > 1:
+                error = Z * (variance / (size - 1)) ** 0.5
+            else:
+                error = float("nan")
             low = observed - error
             high = observed + error
         else:

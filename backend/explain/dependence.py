@@ -275,6 +275,9 @@ def from_marks(
             continue
         mean = float(probability[k] / group.n)
         width = float(widths[k])
-        observed = float(positive[k] / group.n) if marking.labels else None
+        if marking.labels:
+            observed = float(positive[k] / group.n)
+        else:
+            observed = None
         rows.append(GroupMean(group, (mean,), (mean - width,), (mean + width,), observed))
     return GroupMeans(party, feature, int(n.sum()), tuple(rows) if len(rows) > 1 else (), day)

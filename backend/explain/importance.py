@@ -38,20 +38,21 @@ def feature_importance(model: GuestModel) -> tuple[FeatureImportance, ...]:
     splits_by_tree = by_tree(model, "splits")
     splits = splits_by_tree.sum(axis=0)
     trees = (splits_by_tree > 0).sum(axis=0)
-    rows = [
-        FeatureImportance(
-            party=party,
-            feature=feature.name,
-            gain=float(gain[i]),
-            splits=int(splits[i]),
-            cover=float(cover[i]),
-            gain_share=float(gain[i] / (gain.sum() or 1.0)),
-            split_share=float(splits[i] / (splits.sum() or 1.0)),
-            cover_share=float(cover[i] / (cover.sum() or 1.0)),
-            trees=int(trees[i]),
+    rows = []
+    for i, (party, feature) in enumerate(model.dictionary):
+        rows.append(
+            FeatureImportance(
+                party=party,
+                feature=feature.name,
+                gain=float(gain[i]),
+                splits=int(splits[i]),
+                cover=float(cover[i]),
+                gain_share=float(gain[i] / (gain.sum() or 1.0)),
+                split_share=float(splits[i] / (splits.sum() or 1.0)),
+                cover_share=float(cover[i] / (cover.sum() or 1.0)),
+                trees=int(trees[i]),
+            )
         )
-        for i, (party, feature) in enumerate(model.dictionary)
-    ]
     return tuple(sorted(rows, key=lambda r: (-r.gain, r.feature)))
 
 

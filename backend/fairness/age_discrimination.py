@@ -79,7 +79,9 @@ def in_words(say: Callable[..., str], check: AgeCheck | None, is_split: bool, re
 def verdict_in_words(say: Callable[..., str], check: AgeCheck) -> str:
     """Return what was found, without how."""
     worst = max(check.gaps, key=lambda gap: gap.worse)
-    figures = {name: f"{getattr(worst, name):+.4f}".replace("-", "−") for name in ("worse", "low", "high")}
+    figures = {}
+    for name in ("worse", "low", "high"):
+        figures[name] = f"{getattr(worst, name):+.4f}".replace("-", "−")
     return say(f"document.elderly_{check.verdict}", place=worst.place, classes=len(check.gaps), **figures)
 
 

@@ -319,10 +319,9 @@ def cells_drawn(
     first = flags[0]
     others = flags[1::2]
     both = flags[2::2]
-    of_cell = [
-        4 * index + np.select([shared == 1, first == 1, second == 1], [0, 1, 2], 3)
-        for second, shared in zip(others, both, strict=True)
-    ]
+    of_cell = []
+    for second, shared in zip(others, both, strict=True):
+        of_cell.append(4 * index + np.select([shared == 1, first == 1, second == 1], [0, 1, 2], 3))
     parts: list[list[NDArray[np.int64]]] = [[] for _ in of_cell]
     for some in weights:
         for part, cell in zip(parts, of_cell, strict=True):
@@ -395,7 +394,9 @@ def judge(
     # 1. Compare every alternative with the first model, decision by decision.
     compared = []
     for decision in decisions:
-        row = [_compare(decision.first, candidate, cells, groups, reference) for candidate, cells in decision.others]
+        row = []
+        for candidate, cells in decision.others:
+            row.append(_compare(decision.first, candidate, cells, groups, reference))
         compared.append(row)
     # 2. Intervals that hold for all alternatives at all decisions at once.
     intervals = iter(_joint_intervals([entry for row in compared for entry in row]))

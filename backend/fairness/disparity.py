@@ -629,7 +629,10 @@ def _score(group: GroupOutcome, base: GroupOutcome) -> ScoreCompared:
     base_n = base.group.n
     apart = (group.score.value or 0.0) - (base.score.value or 0.0)
     smd_interval = of_standardised(apart, group.deviation, n, base.deviation, base_n)
-    smd = SUPPRESSED if smd_interval is None else Measured(*smd_interval, n + base_n)
+    if smd_interval is None:
+        smd = SUPPRESSED
+    else:
+        smd = Measured(*smd_interval, n + base_n)
     return ScoreCompared(group.group, smd, of_two_means(apart, group.deviation, n, base.deviation, base_n))
 
 
@@ -640,7 +643,9 @@ def _range(marking: Marking, counts: _Counts, reference: Group | None) -> tuple[
     base = counts.groups.index(reference)
     at_cutoffs = []
     for cutoff, accepted in zip(marking.range, counts.accepted, strict=True):
-        shares = [(int(a) / g.n, int(a), g.n) for a, g in zip(accepted, counts.groups, strict=True)]
+        shares = []
+        for a, g in zip(accepted, counts.groups, strict=True):
+            shares.append((int(a) / g.n, int(a), g.n))
         rates = tuple(_rate(share, n) for share, _, n in shares)
         others = []
         for k, (group, counted) in enumerate(zip(counts.groups, shares, strict=True)):

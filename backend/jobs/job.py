@@ -136,7 +136,9 @@ class Job(Generic[T]):
     @property
     def seconds_ago(self) -> float:
         """Time since the end; 0 while it runs."""
-        return 0.0 if self._ended is None else self._clock() - self._ended
+        if self._ended is None:
+            return 0.0
+        return self._clock() - self._ended
 
     def then(self, act: Callable[[], object]) -> None:
         """Call `act` once the work has ended, in its thread; at once if it has ended."""

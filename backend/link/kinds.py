@@ -43,10 +43,9 @@ def all_kinds() -> frozenset[str]:
 @cache
 def schemas_hash() -> str:
     """SHA-256 over names, fields, types and longest lengths of all kinds: equal where two parties read messages alike."""
-    described = {
-        name: [MESSAGES[name].MAX_BYTES, [[f.name, _type(name, f.name)] for f in fields(MESSAGES[name])]]
-        for name in sorted(all_kinds() | set(kinds_of(ALWAYS)))
-    }
+    described = {}
+    for name in sorted(all_kinds() | set(kinds_of(ALWAYS))):
+        described[name] = [MESSAGES[name].MAX_BYTES, [[f.name, _type(name, f.name)] for f in fields(MESSAGES[name])]]
     return hashlib.sha256(json.dumps(described, separators=(",", ":"), sort_keys=True).encode()).hexdigest()
 
 

@@ -185,7 +185,10 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
 
     def _deliver(self, requests: Iterator[bytes], context: _Context) -> bytes:
         checking = dict(context.invocation_metadata()).get(INSTANCE) == CHECK
-        peer = self._peer(context) if checking else self._greeted(context)
+        if checking:
+            peer = self._peer(context)
+        else:
+            peer = self._greeted(context)
         with self._place(peer.calls, context):
             try:
                 frames = self._in_time(requests, context, self._node.settings.idle)
@@ -249,7 +252,10 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             if self._flows.get(peer.name) is flow:
                 del self._flows[peer.name]
         peer.beside.release()
-        why = Remark("link_left") if peer_stops else ended.why or Remark("link_cut")
+        if peer_stops:
+            why = Remark("link_left")
+        else:
+            why = ended.why or Remark("link_cut")
         peer.went_down(why, peer_stops, here=self._stopped.is_set())
 
     @staticmethod

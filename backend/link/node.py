@@ -318,7 +318,9 @@ class Node:
 
     def _refused(self, message: Outgoing, cause: Remark, delay: float) -> None:
         """Tell the Guest that a message of this party, or one that it forwarded, will not be delivered."""
-        names = {agreed_party.spiffe: agreed_party.name for agreed_party in self.agreement.parties}
+        names = {}
+        for agreed_party in self.agreement.parties:
+            names[agreed_party.spiffe] = agreed_party.name
         party = names.get(message.receiver, "")
         _log.warning("A message of %d bytes was not delivered: %s", len(message.blob), cause, extra={"party": party})
         why = Remark("not_delivered", {"why": cause})

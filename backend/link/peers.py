@@ -218,7 +218,10 @@ class Peer:
         now = now or datetime.now(UTC)
         since = datetime.fromtimestamp(self._since, UTC).astimezone()
         recent = now - since.astimezone(UTC) < _DAY
-        text = f"{since:%H:%M}" if recent else f"{since:%Y-%m-%d %H:%M}"
+        if recent:
+            text = f"{since:%H:%M}"
+        else:
+            text = f"{since:%Y-%m-%d %H:%M}"
         return LinkState(self.is_attached, text, self._said(text, now))
 
     def state(self, now: datetime | None = None) -> Remark:

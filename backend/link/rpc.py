@@ -198,7 +198,10 @@ class Inflow:
 
     def _begin(self, header: Header) -> _Begun:
         """Begin a message with its first frame; raises SecurityError if its lane has too many unfinished messages."""
-        in_lane = [unfinished for unfinished in self._begun.values() if unfinished.lane == header.lane]
+        in_lane = []
+        for unfinished in self._begun.values():
+            if unfinished.lane == header.lane:
+                in_lane.append(unfinished)
         if len(in_lane) >= MAX_BEGUN:
             raise SecurityError("too_many_begun", lane=header.lane, limit=MAX_BEGUN)
         self._begun[header.id] = _Begun(header.lane, self._node.assembly())

@@ -47,7 +47,10 @@ class OpsServer:
         address = address.strip("[]")
 
         class Server(ThreadingHTTPServer):
-            address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            if ":" in address:
+                address_family = socket.AF_INET6
+            else:
+                address_family = socket.AF_INET
 
         class Handler(BaseHTTPRequestHandler):
             timeout = REQUEST_SECONDS

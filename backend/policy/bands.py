@@ -117,7 +117,9 @@ class Policy:
     @property
     def cutoff(self) -> float:
         """Return the line at which people are declined; NaN if there is none."""
-        return math.nan if self.decline_at is None else self.decline_at
+        if self.decline_at is None:
+            return math.nan
+        return self.decline_at
 
     def check(self) -> None:
         """Raise ParameterError if the cut-offs do not fit the task or each other."""

@@ -78,12 +78,18 @@ def frontier(
     cutoffs : sequence of float
         Default: :data:`STEPS` of them over the whole range.
     """
-    lines = sorted(cutoffs) if len(cutoffs) else _lines(values, task)
+    if len(cutoffs):
+        lines = sorted(cutoffs)
+    else:
+        lines = _lines(values, task)
     points = []
     for line in lines:
         accepted = _accepted(values, line, task, declines)
         count = int(accepted.sum())
-        outcome = float(outcomes[accepted].mean()) if count else math.nan
+        if count:
+            outcome = float(outcomes[accepted].mean())
+        else:
+            outcome = math.nan
         profit = math.nan
         if costs is not None and task == "binary":
             bad = float(outcomes[accepted].sum())

@@ -139,7 +139,9 @@ def table_two(
     asked_before : collection of str
         Hosts that got decision vectors in an earlier attempt whose answers the Guest's journal kept.
     """
-    received = {party: {entry.kind for entry in transcript if entry.receiver == party} for party in (guest, *hosts)}
+    received = {}
+    for party in (guest, *hosts):
+        received[party] = {entry.kind for entry in transcript if entry.receiver == party}
     for host in asked_before:
         received[host].add("DecisionVectors")
     path_at_guest: Extent = "complete" if received[guest] & PATHS else "answers" if by_tree else "own"

@@ -70,5 +70,8 @@ def given_away(host: str, account: Accountant, person: str = "") -> GivenAway:
     if not limits.counted:
         return GivenAway(host, limits.days, None, None, None, 0, 0)
     people, largest = account.largest_given_away()
-    bits = account.given_away([person])[person] if person else None
+    if person:
+        bits = account.given_away([person])[person]
+    else:
+        bits = None
     return GivenAway(host, limits.days, people, largest, limits.bits or None, *limits.of(SCORE), person=bits)

@@ -60,10 +60,9 @@ class GuestHalf:
 
     def dump(self) -> str:
         """Return the half as JSON."""
-        opened = [
-            [host, number, [str(m) for m in opening.numbers], [str(r) for r in opening.roots]]
-            for (host, number), opening in self.opened.items()
-        ]
+        opened = []
+        for (host, number), opening in self.opened.items():
+            opened.append([host, number, [str(m) for m in opening.numbers], [str(r) for r in opening.roots]])
         body = {
             "guest": self.guest,
             "models": dict(self.models),

@@ -111,7 +111,10 @@ def _tilt(offsets: Integers, logs: Floats, low: int, high: int) -> tuple[Tilted,
         with np.errstate(invalid="ignore"):
             turns = (logs[:, None, :] - logs[:, :, None])[up > 0] / up[up > 0]
         turns = np.unique(turns[np.isfinite(turns)])
-        turns = turns[turns > 0] if target > sum_of(0.0) else turns[turns < 0]
+        if target > sum_of(0.0):
+            turns = turns[turns > 0]
+        else:
+            turns = turns[turns < 0]
         begin = 0
         end = max(0, len(turns) - 1)
         while begin < end:

@@ -71,7 +71,9 @@ class _Model:
         """Return one person's entries as the Host at `index` of the chain passes them on (Fed-EINI eq. 10 and 13)."""
         step = self.steps[index]
         partial_model = self._partial_models[step.host]
-        values = {rule.feature: [row.values.get(rule.feature)] for rule in partial_model.rules.values()}
+        values = {}
+        for rule in partial_model.rules.values():
+            values[rule.feature] = [row.values.get(rule.feature)]
         columns = columns_of(partial_model, values)
         keep = self._compiled[step.host].decide(columns, np.array([row.held]))[0].tolist()
         sums = [0] * step.n_out
@@ -202,7 +204,10 @@ def _model(model_id: str, guest: GuestHalf, hosts: Sequence[HostHalf], floor: in
     if model_id not in guest.models:
         return Remark("guest_without_model")
     loaded = load_guest(guest.models[model_id])
-    partial_models = {half.host: load_host(half.models[model_id]) for half in hosts if model_id in half.models}
+    partial_models = {}
+    for half in hosts:
+        if model_id in half.models:
+            partial_models[half.host] = load_host(half.models[model_id])
     registered = {model.guest_hash for model in partial_models.values()}
     if registered != {content_hash(guest.models[model_id])}:
         return Remark("other_model_registered")
@@ -278,7 +283,9 @@ class _Run:
         request, place = self._place
         statement = self._guest.statements[request]
         compiled = self._model.compiled
-        columns = {name: column[place : place + 1] for name, column in statement.columns.items()}
+        columns = {}
+        for name, column in statement.columns.items():
+            columns[name] = column[place : place + 1]
 
         # The Guest's message by its own values: with the numbers that ride on it, and without.
         if statement.canaries:

@@ -183,13 +183,18 @@ def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floo
     if sizes != (first, shape.features, shape.value_bits) or len(row.groups) not in (0, len(compiled.items)):
         raise SecurityError("terms_of_other_sizes")
     # Two groups may have the same shares at this Host's splits and different ones at the Guest's.
-    possible = [b for b in backgrounds(model) if row.shares == shares_of(model, left_shares(model, b), row.host)]
+    possible = []
+    for b in backgrounds(model):
+        if row.shares == shares_of(model, left_shares(model, b), row.host):
+            possible.append(b)
     if not possible:
         raise SecurityError("terms_of_unknown_shares")
     key = PaillierPublicKey.from_bytes(row.public_key, floor)
     check_opened(key, row.terms, opening.sent)
     try:
-        honest = [honest_numbers(model, opening.values, key.bits, background, row.groups) for background in possible]
+        honest = []
+        for background in possible:
+            honest.append(honest_numbers(model, opening.values, key.bits, background, row.groups))
     except (KeyError, TypeError, ValueError) as error:
         raise SecurityError("opening_without_value") from error
     sent = list(opening.sent.numbers)

@@ -367,10 +367,16 @@ class GuestRuntime:
             session.close()
 
     def _ask_operators(self, session: Session, questions: Mapping[str, AskTraining | AskApproval]) -> None:
-        deciding = {host: question for host, question in questions.items() if self._decides(host)}
+        deciding = {}
+        for host, question in questions.items():
+            if self._decides(host):
+                deciding[host] = question
         try:
             for grant in ask(session, self.guest.name, deciding) if deciding else ():
-                terms = {name: value for name, value in asdict(grant).items() if name != "conversation"}
+                terms = {}
+                for name, value in asdict(grant).items():
+                    if name != "conversation":
+                        terms[name] = value
                 self._note_approval(grant.host, grant.number, "granted", terms)
         except ApprovalPending as waits:
             self.note_waiting(waits)

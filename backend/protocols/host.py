@@ -178,7 +178,10 @@ class HostParty:
         self._signing = signing
         self._receipts = receipts
         self._lanes: Lanes | None = None
-        self._measures = measures if measures is not None or simulated else ()
+        if measures is not None or simulated:
+            self._measures = measures
+        else:
+            self._measures = ()
         self._store = store
         self._simulated = simulated
         self._key_floor = key_floor
@@ -360,7 +363,10 @@ class HostParty:
         session = self._session(delivery.sender, delivery.message)
         if session is None and self._is_passed_on(message):
             return []
-        guest = session.guest if session is not None else delivery.sender
+        if session is not None:
+            guest = session.guest
+        else:
+            guest = delivery.sender
         try:
             size = wire.send(guest, refusal(message.conversation, error))
         except PartyUnreachable:  # the Guest has ended the conversation

@@ -121,16 +121,19 @@ class HostHalf:
 
     def dump(self) -> str:
         """Return the half as JSON."""
-        rows = [
-            {
-                **vars(row),
-                "values": dict(row.values),
-                "public_key": base64.b64encode(row.public_key).decode(),
-                "vector": base64.b64encode(row.vector).decode(),
-            }
-            for row in self.rows
-        ]
-        sums = [{**vars(entry), "values": dict(entry.values), "about": dict(entry.about)} for entry in self.sums]
+        rows = []
+        for row in self.rows:
+            rows.append(
+                {
+                    **vars(row),
+                    "values": dict(row.values),
+                    "public_key": base64.b64encode(row.public_key).decode(),
+                    "vector": base64.b64encode(row.vector).decode(),
+                }
+            )
+        sums = []
+        for entry in self.sums:
+            sums.append({**vars(entry), "values": dict(entry.values), "about": dict(entry.about)})
         return json.dumps({"host": self.host, "models": dict(self.models), "rows": rows, "sums": sums})
 
 

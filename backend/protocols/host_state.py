@@ -209,7 +209,10 @@ class HostSessions:
         with self._lock:
             if guest:
                 return self._open.get((guest, conversation))
-            sessions = [session for (_, name), session in self._open.items() if name == conversation]
+            sessions = []
+            for (_, name), session in self._open.items():
+                if name == conversation:
+                    sessions.append(session)
             return sessions[0] if len(sessions) == 1 else None
 
     def running(self, quiet: float) -> tuple[Running, ...]:

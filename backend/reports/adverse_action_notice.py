@@ -331,7 +331,10 @@ class Notice:
         yield Heading(words("notice.sources"), 2)
         yield from self._sources(words)
         yield Heading(words("notice.rights"), 2)
-        supervisor = self.supervisor.en if american else self.supervisor.zh
+        if american:
+            supervisor = self.supervisor.en
+        else:
+            supervisor = self.supervisor.zh
         yield Paragraph(words("notice.law", supervisor=supervisor or absent(words, "supervisor")))
         yield Paragraph(how, "note")
 
@@ -375,7 +378,9 @@ def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -
             key = "notice.reason"
         several.append(words(key, text=text, party=party))
     texts = between.join(several)
-    return f"• {'; '.join(form_words)} — {texts}" if form_words else f"• {texts}"
+    if form_words:
+        return f"• {'; '.join(form_words)} — {texts}"
+    return f"• {texts}"
 
 
 def draw(notice: Notice, language: str, kind: str) -> bytes:

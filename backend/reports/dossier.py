@@ -177,7 +177,9 @@ def read(text: str, federation: Federation) -> DossierSection:
     host = next((party for party in federation.hosts if party.name == dossier.host), None)
     if host is None:
         raise ParameterError("dossier_of_unknown_host", name=dossier.host, federation=federation.name)
-    reported = [{"name": c.name, "meaning": c.meaning, "unit": c.unit, "codes": c.codes} for c in dossier.columns]
+    reported = []
+    for c in dossier.columns:
+        reported.append({"name": c.name, "meaning": c.meaning, "unit": c.unit, "codes": c.codes})
     check_columns(reported, [_disclosed(feature) for feature in host.features], host.name)
     return dossier
 

@@ -304,7 +304,9 @@ def _models(state: ServerState, caller: Caller) -> ModelsAnswer:
     for record, model_state in services.online.offered().values():
         if caller.token is None or caller.token.reaches(record.id):
             guest = services.federations.get(record.federation).guest
-            columns = [ColumnAnswer(name=f.name, meaning=f.meaning, kind=f.kind.value) for f in guest.features]
+            columns = []
+            for f in guest.features:
+                columns.append(ColumnAnswer(name=f.name, meaning=f.meaning, kind=f.kind.value))
             answers.append(model_answer(record, model_state.name, model_state.state, columns))
     return ModelsAnswer(models=answers)
 

@@ -318,11 +318,10 @@ class Batcher:
         for question in batch.questions:
             question_rows = range(first_row, first_row + len(question.people))
             first_row = question_rows.stop
-            problems = [
-                replace(remark, row=row - question_rows.start + 1)
-                for row in question_rows
-                for remark in sheet.problems.get(row, ())
-            ]
+            problems = []
+            for row in question_rows:
+                for remark in sheet.problems.get(row, ()):
+                    problems.append(replace(remark, row=row - question_rows.start + 1))
             refusal = SampleError(problems=problems) if problems else self._refusal(question)
             if refusal is not None:
                 question.batch = None

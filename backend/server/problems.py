@@ -86,7 +86,9 @@ class Problem(Exception):  # noqa: N818 - reads as what it is
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """Return what is said, as a tuple."""
-        return self.detail if isinstance(self.detail, tuple) else (self.detail,)
+        if isinstance(self.detail, tuple):
+            return self.detail
+        return (self.detail,)
 
     @property
     def status(self) -> int:

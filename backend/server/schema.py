@@ -187,17 +187,18 @@ class PersonAnswer(BaseModel):
     @classmethod
     def of(cls, person: PersonReasons) -> PersonAnswer:
         """From what the services answer."""
-        reasons = [
-            ReasonAnswer(
-                party=r.party,
-                feature=r.feature,
-                learned=r.learned,
-                side=r.side,
-                group=r.group,
-                blockers=[f"{b.law}: {b.why}" for b in r.blockers],
+        reasons = []
+        for r in person.reasons:
+            reasons.append(
+                ReasonAnswer(
+                    party=r.party,
+                    feature=r.feature,
+                    learned=r.learned,
+                    side=r.side,
+                    group=r.group,
+                    blockers=[f"{b.law}: {b.why}" for b in r.blockers],
+                )
             )
-            for r in person.reasons
-        ]
         score = ScoreAnswer.of(person.score)
         return cls(score=score, status=person.status, problem=person.problem, reasons=reasons)
 

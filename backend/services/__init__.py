@@ -198,7 +198,10 @@ class Glassleaf:
         """Log that this process has the links, or which conversations another one left open: who compares logs can see why."""
         from backend.store.audit_log import LINKS
 
-        body = {"broken_off": list(conversations)} if conversations else {}
+        if conversations:
+            body = {"broken_off": list(conversations)}
+        else:
+            body = {}
         try:
             self._auditor.note(federation, LINKS, body, tell=False)
         except StoreError as error:  # a home that cannot be written can be read

@@ -181,6 +181,9 @@ def _held(claims: Mapping[str, Any], path: str | list[str]) -> frozenset[str]:
     """Return the texts at a place in the claims."""
     value: Any = claims
     for name in [path] if isinstance(path, str) else path:
-        value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, Mapping):
+            value = value.get(name)
+        else:
+            value = None
     words = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
     return frozenset(word for word in words if isinstance(word, str))

@@ -87,7 +87,10 @@ def _asked_about(context: MeasurementContext, name: str) -> tuple[str, Feature]:
     """Party and entry of a feature whose ages can be held against 62."""
     if context.record.task != "binary":
         raise ParameterError("only_two_outcomes", task=context.record.task)
-    split_features = {split.feature for tree in context.model.trees for split in tree.splits.values()}
+    split_features = set()
+    for tree in context.model.trees:
+        for split in tree.splits.values():
+            split_features.add(split.feature)
     entry = next(
         ((party, f) for party, f in context.model.dictionary if f.name == name and name in split_features), None
     )

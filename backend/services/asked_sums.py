@@ -247,7 +247,10 @@ class AskedSums:
     def summed_without(self, feature: str) -> Remark | None:
         """Return a remark about the other features that were summed; None if none was, or this one was among them."""
         stored = self._context.measurements.of(self._context.subject, self._kind)
-        days = {name: str(answer.basis["day"]) for name, answer in stored.items() if answer.rows[0]["groups"]}
+        days = {}
+        for name, answer in stored.items():
+            if answer.rows[0]["groups"]:
+                days[name] = str(answer.basis["day"])
         if not days or feature in days:
             return None
         day = max(days.values())
@@ -332,7 +335,11 @@ class AskedSums:
         """
         if refused is None:
             refused = self.refused_ahead(questions, features, min_size)
-        keys = [(host, name) for host, names in features.items() for name in names if (host, name) not in refused]
+        keys = []
+        for host, names in features.items():
+            for name in names:
+                if (host, name) not in refused:
+                    keys.append((host, name))
         if not keys:
             return {}, refused
         if not known_groups and questions.borne_by(largest, self._most_groups(features)) > questions.records // 2:
@@ -408,7 +415,10 @@ class AskedSums:
         answers: dict[Key, AnsweredSums] = {}
         refused: Refused = {}
         stored = self._context.measurements.of(self._context.subject, self._kind)
-        source = None if question.source is None else question.source[0]
+        if question.source is None:
+            source = None
+        else:
+            source = question.source[0]
         known_groups = read_groups(question.known, questions.records)
         for number, (host, name) in enumerate(question.asked):
             self._sessions.job.at("sums", host)
@@ -484,9 +494,9 @@ class AskedSums:
         If the Hosts would answer all of it now, they have answered nothing: nothing is lost, and the next measurement asks for itself.
         """
         if question.source is None:
-            features = {
-                host: [name for holder, name in question.asked if holder == host] for host in question.receivers
-            }
+            features = {}
+            for host in question.receivers:
+                features[host] = [name for holder, name in question.asked if holder == host]
             if self.refused_ahead(questions, features, question.min_size):
                 questions.repeat(sent_marks, question.receivers)
                 self._answers(questions, question, len(sent_marks.largest))

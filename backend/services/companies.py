@@ -167,7 +167,9 @@ def _guests(federation: Federation, port: int) -> Federation:
 
 
 def _write_host(party: Party, folder: Path, budget: int) -> None:
-    features = [feature.model_dump(mode="json", exclude_defaults=True) for feature in party.features]
+    features = []
+    for feature in party.features:
+        features.append(feature.model_dump(mode="json", exclude_defaults=True))
     (folder / "dictionary.toml").write_text(tomli_w.dumps({"features": features}), encoding="utf-8")
     document: dict[str, Any] = {
         "party": party.name,

@@ -217,7 +217,10 @@ class Compliance:
         packs = self.rule_packs()[0]
         if not model_id:
             return law_calendar(packs, date.today())
-        applied = [pack for pack in packs if pack.is_law(*self.law_of(self._models.get(model_id)))]
+        applied = []
+        for pack in packs:
+            if pack.is_law(*self.law_of(self._models.get(model_id))):
+                applied.append(pack)
         return law_calendar(applied, date.today(), self._last_report(model_id))
 
     @staticmethod

@@ -128,7 +128,9 @@ class Demonstration:
         record = self._models.get(model_id)
         runtime = self._workspace.runtime(record.federation)
         decision = runtime.decision(host, record.id, person)
-        features = {feature.name: feature for feature in runtime.federation.party(host).features}
+        features = {}
+        for feature in runtime.federation.party(host).features:
+            features[feature.name] = feature
         return HostView(
             host, tuple((features[name], value) for name, value in decision.values.items()), decision.entries
         )

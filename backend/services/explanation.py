@@ -188,7 +188,9 @@ class Explanation:
     def permutation(self, model_id: str) -> tuple[Permuted, ...]:
         """Return the last permutation importances; empty if none were measured."""
         measurement = self._models.measured(self._models.get(model_id), PERMUTATION).get("")
-        return tuple(Permuted(**row) for row in measurement.rows) if measurement else ()
+        if measurement:
+            return tuple(Permuted(**row) for row in measurement.rows)
+        return ()
 
     def start_means(self, request: MeansRequest) -> Job[GroupMeans]:
         """Measure mean predictions by tenths of a Host's feature in the background; kept until it is repeated."""
@@ -346,7 +348,9 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
 
 def _at_most(requested: int | None, records: int) -> int:
     """Return the number of records to score."""
-    return records if requested is None else min(requested, records)
+    if requested is None:
+        return records
+    return min(requested, records)
 
 
 def _asked(

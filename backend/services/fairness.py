@@ -269,12 +269,17 @@ class Fairness:
             return ""
         party, _ = feature_of(federation, feature)
         crossed_party, _ = feature_of(federation, crossed)
-        return party if party == crossed_party != federation.guest.name else ""
+        if party == crossed_party != federation.guest.name:
+            return party
+        return ""
 
     def _searched_with(self, record: ModelRecord, feature: str) -> str:
         """Return the group, in English, that the last search by a feature compared with; empty if there was none."""
         measurement = self._models.measured(record, "alternatives").get(feature)
-        search = read_search(measurement.basis) if measurement else None
+        if measurement:
+            search = read_search(measurement.basis)
+        else:
+            search = None
         return search.words[search.reference].en if search else ""
 
     def start_proxies(self, request: ProxyRequest) -> Job[Proxies]:
@@ -709,10 +714,9 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job, "proxies")
-    sums = [
-        AskedSums(context, sessions, f"{PROXIES} {attribute.name}", max_groups, same_people=True)
-        for max_groups in sorted({request.groups, request.bins})
-    ]
+    sums = []
+    for max_groups in sorted({request.groups, request.bins}):
+        sums.append(AskedSums(context, sessions, f"{PROXIES} {attribute.name}", max_groups, same_people=True))
     for group_sums in sums:
         group_sums.recover(request.cipher, request.key_bits)
     with sessions.begin(hosts) as session:
@@ -810,7 +814,10 @@ class _Crossed:
         except (HostRefused, QuestionRefused) as error:
             keys = [(host, name) for host, names in wanted.items() for name in names]
             stored = asked_sums.kept(keys, {}, self._ids)
-            stated_groups = [answer.about[GROUPS_OF] for answer in stored.values() if GROUPS_OF in answer.about]
+            stated_groups = []
+            for answer in stored.values():
+                if GROUPS_OF in answer.about:
+                    stated_groups.append(answer.about[GROUPS_OF])
             first = stated_groups[0] if stated_groups else None
             # All of them have to be of one question.
             if len(stated_groups) < max(1, len(keys)) or any(groups != first for groups in stated_groups):

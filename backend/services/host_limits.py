@@ -63,7 +63,10 @@ def _answers(limits: Limits, windows: int) -> Iterator[Remark]:
         yield Remark("limit_answers", values)
     else:
         yield Remark("limit_answers_none")
-    total = limits.answers if limits.total is None else limits.total
+    if limits.total is None:
+        total = limits.answers
+    else:
+        total = limits.total
     if not total:
         yield Remark("limit_total_none")
     elif limits.total is not None and limits.answers and total > limits.answers:

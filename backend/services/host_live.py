@@ -84,7 +84,9 @@ class LiveFile:
                 stop_file.unlink(missing_ok=True)
             links = {name: link.plain() for name, link in self._links().items()}
             # Rounded, so that the file changes only if something happened.
-            running = [entry._replace(quiet=0.0)._asdict() for entry in party.running(SHOWN_SECONDS)]
+            running = []
+            for entry in party.running(SHOWN_SECONDS):
+                running.append(entry._replace(quiet=0.0)._asdict())
             document = json.dumps({"links": links, "running": running}).encode()
             now = time.monotonic()
             if document != self._written:

@@ -353,10 +353,16 @@ class HostOperator:
 
     def _request(self, approval: Approval) -> Request:
         book = self._approvals.book
-        model = None if approval.purpose == TRAINING else self._model(approval)
+        if approval.purpose == TRAINING:
+            model = None
+        else:
+            model = self._model(approval)
         splits = () if model is None else self._splits(model)
         sums = any(AskGroupSums in kinds for purpose, kinds in ADMITS.items() if purpose == approval.purpose)
-        naming_share = self._named if sums and not self.limits.synthetic else 0.0
+        if sums and not self.limits.synthetic:
+            naming_share = self._named
+        else:
+            naming_share = 0.0
         split_names = [split.name for split in splits]
         today = book.today()
         scores = None
@@ -464,7 +470,10 @@ class HostOperator:
             if kind not in (GROUPS, TABLE, SOURCE):
                 limit = self.limits.of(kind)[1]
                 n_answers = sum(answer.times for answer in answers if answer.kind == kind)
-                remaining[kind] = max(0, limit - n_answers) if self.limits.counted else -1
+                if self.limits.counted:
+                    remaining[kind] = max(0, limit - n_answers)
+                else:
+                    remaining[kind] = -1
         return PersonBudget(person, answers, self._account.given_away((person,))[person], remaining, self.limits)
 
     @operators
@@ -565,11 +574,10 @@ class HostOperator:
     def end_approvals(self, model_id: str, because: str) -> int:
         """Withdraw all that is allowed about a model that has moved to another home of this Host; returns how many approvals."""
         structure = structure_hash(load_host(self._store.artefact(model_id)))
-        granted = [
-            candidate
-            for candidate in self._approvals.book.all()
-            if candidate.subject == structure and candidate.state == GRANTED
-        ]
+        granted = []
+        for candidate in self._approvals.book.all():
+            if candidate.subject == structure and candidate.state == GRANTED:
+                granted.append(candidate)
         for approval in granted:
             if approval.number is not None:
                 self.withdraw(approval.number, because)
@@ -717,8 +725,14 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
         config = load_config(file)
         database = Database(config.store_url())
         signed = config.path(config.agreement)
-        agreement = load_agreement(signed) if signed.exists() else None
-        naming_share = NAMED if agreement is None else named_share(agreement)
+        if signed.exists():
+            agreement = load_agreement(signed)
+        else:
+            agreement = None
+        if agreement is None:
+            naming_share = NAMED
+        else:
+            naming_share = named_share(agreement)
         about = config.party, config.path(config.keys), database, config.features(), limits_of(config, agreement)
         counterparts = Counterparts.of_agreement(agreement)
         return HostOperator(

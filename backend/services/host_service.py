@@ -264,7 +264,10 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
 
 def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
     """Raise FederationError if the Host would disclose other features than it has signed."""
-    agreed = {p.dictionaries[config.party] for p in agreement.purposes if config.party in p.dictionaries}
+    agreed = set()
+    for p in agreement.purposes:
+        if config.party in p.dictionaries:
+            agreed.add(p.dictionaries[config.party])
     disclosed_hash = dictionary_hash(config.features())
     if agreed != {disclosed_hash}:
         raise FederationError(
@@ -306,7 +309,10 @@ def check_account(file: Path, agreement: Agreement, database: Database) -> None:
 
 def dither_of(config: HostConfig, agreement: Agreement) -> float:
     """Return the widest of what the Host adds and what the agreement asks for."""
-    host_dither = DITHER if config.limits.dither is None else config.limits.dither
+    if config.limits.dither is None:
+        host_dither = DITHER
+    else:
+        host_dither = config.limits.dither
     return max(host_dither, *(purpose.floors.dither for purpose in agreement.purposes))
 
 

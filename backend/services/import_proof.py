@@ -275,7 +275,9 @@ def margins_in_the_clear(parts: PartialModels, tables: Mapping[str, PartyTable])
 
         at = leaves_of(tree.nodes, goes_left, n)
         nothing = (0.0,) * model.outputs.count
-        weights = [nothing if isinstance(node, Split) else model.weights_of(t, node) for node in tree.nodes]
+        weights = []
+        for node in tree.nodes:
+            weights.append(nothing if isinstance(node, Split) else model.weights_of(t, node))
         units += np.rint(np.array(weights) / unit)[at]
     return units * unit
 

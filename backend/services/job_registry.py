@@ -203,7 +203,10 @@ class JobRegistry:
         else:
             failure = None
         if not self._closed:
-            result_text = None if job.result is None else write_result(kind, job.result)
+            if job.result is None:
+                result_text = None
+            else:
+                result_text = write_result(kind, job.result)
             if result_text is not None:
                 self.log().keep(user, name, entry.id, result_text)
             self.log().end(entry.id, job.state, failure, _place(job.result), job.size)
@@ -214,7 +217,10 @@ class JobRegistry:
         entry = self.held(user).get(name)
         if entry is not None:
             return entry.job
-        stored = self.log().kept(user, name) if keeps(kind_of(name)) else None
+        if keeps(kind_of(name)):
+            stored = self.log().kept(user, name)
+        else:
+            stored = None
         if stored is None or stored[0].state == "running" or stored[0].state == "interrupted":
             return None
         logged = stored[0]
@@ -257,7 +263,10 @@ class JobRegistry:
     def _prune(self) -> None:
         """Drop what ended too long ago, or is too many; what runs stays."""
         of_user: dict[str, int] = {}
-        ended = [(entry.job.seconds_ago, key) for key, entry in self._held.items() if entry.job.state != "running"]
+        ended = []
+        for key, entry in self._held.items():
+            if entry.job.state != "running":
+                ended.append((entry.job.seconds_ago, key))
         for many, (ago, (user, name)) in enumerate(sorted(ended), start=1):
             of_user[user] = of_user.get(user, 0) + 1
             if ago > HELD_FOR or of_user[user] > MAX_HELD or many > HELD_IN_ALL:

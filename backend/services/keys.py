@@ -216,7 +216,9 @@ def _read(file: Path) -> dict[str, str]:
 
 def _fingerprint_in(file: Path) -> str:
     numbers = read_key(file)
-    return "" if numbers is None else _public(file.name, numbers)[2]
+    if numbers is None:
+        return ""
+    return _public(file.name, numbers)[2]
 
 
 def _described(file: Path, numbers: dict[str, str]) -> Key:

@@ -119,7 +119,10 @@ class Leakage:
         record = self._models.get(batch.model_id)
         by_tree = self._models.partial_model(record).outputs.aggregation == "median"
         steps = self._models.compiled(record).guest.folding.steps
-        asked_before = [step.host for step in steps] if batch.recalled else []
+        if batch.recalled:
+            asked_before = [step.host for step in steps]
+        else:
+            asked_before = []
         return (
             table_two(
                 batch.transcript, record.guest, record.hosts, batch.cipher, by_tree=by_tree, asked_before=asked_before
@@ -301,9 +304,9 @@ def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[Le
         _check_cancelled(job)
 
     guest_rows = runtime.table.take(rows)
-    chain = [
-        step.host for step in fold_structure(audited.model.skeletons, audited.model.guest, audited.model.hosts).steps
-    ]
+    chain = []
+    for step in fold_structure(audited.model.skeletons, audited.model.guest, audited.model.hosts).steps:
+        chain.append(step.host)
     width = runtime.dither(chain)
     for point in leak_curve(audited.model, guest_rows.columns, hosts, np.arange(len(rows)), widths, person, width):
         job.result = (*job.result, point)
@@ -373,7 +376,9 @@ def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
     record = audited.record
     model = audited.model
     rows = audited.rows
-    chain = [step.host for step in fold_structure(model.skeletons, model.guest, model.hosts).steps]
+    chain = []
+    for step in fold_structure(model.skeletons, model.guest, model.hosts).steps:
+        chain.append(step.host)
     if not len(rows) or not chain or not runtime.simulated:
         return None
     job.at("leak_audit", runtime.guest.name)

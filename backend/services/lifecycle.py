@@ -171,7 +171,10 @@ class Lifecycle:
             unknown = [choice for choice in requested if choice not in choices]
             if unknown:
                 raise ParameterError("unknown_choice", option=what, value=unknown[0], choices=choices)
-        joined = None if places is None else ",".join(dict.fromkeys(places))
+        if places is None:
+            joined = None
+        else:
+            joined = ",".join(dict.fromkeys(places))
         arguments = {"name": name, "note": text, "owner": owner, "places": joined, "product": product}
         fields = {field: value for field, value in arguments.items() if value is not None}
         # names are for people who read the log; a note may be long, and says nothing of what was done
@@ -223,9 +226,15 @@ class Lifecycle:
             )
         if role not in transition.roles:
             raise SecurityError("step_of_other_role", step=step, roles=titles_of(transition.roles), role=TITLES[role])
-        undecided = self._undecided(record) if step == "approve" else 0
+        if step == "approve":
+            undecided = self._undecided(record)
+        else:
+            undecided = 0
         policies = self._workspace.policies(record.federation)
-        proposed = policies.proposed(record.id) if step == "approve" else None
+        if step == "approve":
+            proposed = policies.proposed(record.id)
+        else:
+            proposed = None
         if step == "approve":
             _check_approver(person, self._auditor.person, old_state, states.steps(record.id))
         if proposed is not None:

@@ -181,7 +181,9 @@ class GuestWire:
     def quiet(self, party: str) -> Quiet:
         """Return how long nothing has come from `party`; nothing is known of links that have ended."""
         with suppress(PartyUnreachable):
-            return Quiet() if self._wire is None else self._wire.quiet(party)
+            if self._wire is None:
+                return Quiet()
+            return self._wire.quiet(party)
         return Quiet()
 
     def state(self, party: str) -> Remark | None:
@@ -220,9 +222,10 @@ def check_parties(federation: Federation, agreement: Agreement) -> None:
             )
         )
     for host in federation.hosts:
-        hashes = {
-            purpose.dictionaries[host.name] for purpose in agreement.purposes if host.name in purpose.dictionaries
-        }
+        hashes = set()
+        for purpose in agreement.purposes:
+            if host.name in purpose.dictionaries:
+                hashes.add(purpose.dictionaries[host.name])
         if hashes and dictionary_hash(host.features) not in hashes:
             problems.append(Remark("features_not_agreed", {"host": host.name}))
     if problems:

@@ -388,9 +388,10 @@ def others_of_hosts(context: MeasurementContext, excluded: Collection[str]) -> d
     protected = protected_of(context)
     others = {}
     for host in context.record.hosts:
-        names = [
-            feature.name for feature in context.runtime.federation.party(host).features if feature.name not in excluded
-        ]
+        names = []
+        for feature in context.runtime.federation.party(host).features:
+            if feature.name not in excluded:
+                names.append(feature.name)
         others[host] = tuple(sorted(names, key=lambda name: name not in protected))
     return others
 

@@ -125,7 +125,10 @@ def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any
     part = "test" if "test" in context.record.parts else JOINT
     scored_rows = rows[scored]
     weights = context.runtime.weights(context.record.weights, context.record.exclude)
-    own_weights = None if weights is None else weights[scored_rows]
+    if weights is None:
+        own_weights = None
+    else:
+        own_weights = weights[scored_rows]
     return {part: without_ids(context.runtime.labels()[scored_rows], margins, own_weights, SCORING)}
 
 

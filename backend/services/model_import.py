@@ -231,7 +231,10 @@ def divide(
         raise ParameterError("score_bits_out_of_range", bits=score_bits, least=SCORE_BITS[0], limit=SCORE_BITS[1])
     federation = runtime.federation
     whole_model = read_model(file, meanings.get("features"))
-    texts = read_categories(categories) if categories is not None else {}
+    if categories is not None:
+        texts = read_categories(categories)
+    else:
+        texts = {}
     _check_label_is(federation, label_is)
     parts = split_between_parties(
         whole_model,
@@ -281,10 +284,9 @@ def import_model(runtime: GuestRuntime, file: Path, divided: Divided, job: Job[A
     model_id = f"m{content_hash(federation.name + digest + text)[:10]}"
     layout = Packing(model).layout
     hashed = content_hash(text)
-    host_parts = {
-        host: replace(partial_model, layout=layout, guest_hash=hashed)
-        for host, partial_model in partial_models.hosts.items()
-    }
+    host_parts = {}
+    for host, partial_model in partial_models.hosts.items():
+        host_parts[host] = replace(partial_model, layout=layout, guest_hash=hashed)
     host_hashes = runtime.keep_partial_models(model_id, host_parts)
     session = runtime.open_session(runtime.hosts, job.cancelled, counted=False)
     proved = divided.proof.rows

@@ -367,7 +367,9 @@ class _Run:
     @property
     def _cipher(self) -> Cipher:
         """Of the sums."""
-        return "none" if self._request.cipher == "none" else "paillier"
+        if self._request.cipher == "none":
+            return "none"
+        return "paillier"
 
     @contextmanager
     def _asking(

@@ -68,7 +68,10 @@ def notice_of(
         )
     guest = federation.guest
     owners = {split.owner for tree in model.trees for split in tree.splits.values()}
-    source_hosts = [h for h in federation.hosts if h.name in owners and h.name not in person.score.not_held_by]
+    source_hosts = []
+    for h in federation.hosts:
+        if h.name in owners and h.name not in person.score.not_held_by:
+            source_hosts.append(h)
     return Notice(
         creditor=guest.title,
         subject=person.score.id,

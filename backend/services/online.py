@@ -70,7 +70,10 @@ class Online:
         _, models = self._found
         if not self.fresh():
             states = self._models.states()
-            models = {r.id: (r, states[r.id]) for r in self._models.all() if states[r.id].state != "retired"}
+            models = {}
+            for r in self._models.all():
+                if states[r.id].state != "retired":
+                    models[r.id] = (r, states[r.id])
             self._found = time.monotonic(), models
         return models
 
@@ -229,7 +232,9 @@ def _joined(people: Sequence[Person], parts: Sequence[tuple[list[int], SampleShe
     """One sheet of parts that have the Guest's columns, each row in its place."""
     order: NDArray[np.intp] = np.argsort(np.concatenate([np.array(rows, dtype=np.intp) for rows, _ in parts]))
     first = parts[0][1].guest
-    columns = {name: np.concatenate([s.guest.columns[name] for _, s in parts])[order] for name in first.columns}
+    columns = {}
+    for name in first.columns:
+        columns[name] = np.concatenate([s.guest.columns[name] for _, s in parts])[order]
     ids = tuple(person.id.strip() for person in people)
     problems = {rows[i]: remarks for rows, sheet in parts for i, remarks in sheet.problems.items()}
     return SampleSheet(ids, PartyTable(first.party, ids, columns), {}, dict(sorted(problems.items())), ())

@@ -72,7 +72,9 @@ class Operation:
     def outside(self) -> tuple[tuple[str, Path], ...]:
         """Name and folder of every federation whose files lie elsewhere than in the home, so that a backup has them not."""
         home = self._workspace.home.resolve()
-        folders = [(federation.name, federation.folder.resolve()) for federation in self._workspace.federations()]
+        folders = []
+        for federation in self._workspace.federations():
+            folders.append((federation.name, federation.folder.resolve()))
         return tuple((name, folder) for name, folder in folders if not folder.is_relative_to(home))
 
     def backup(self, out: Path, passphrase: str | None) -> Contents:

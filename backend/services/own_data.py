@@ -379,7 +379,10 @@ class OwnData:
         tasks += ["number"] if numbers and len(counts) > 2 else []
         if MIN_CLASSES <= len(counts) <= MAX_CLASSES:
             tasks.insert(0 if len(counts) <= MAX_OUTCOMES // 4 else len(tasks), "classes")
-        listed_counts = sorted(counts.items()) if len(counts) <= MAX_OUTCOMES else []
+        if len(counts) <= MAX_OUTCOMES:
+            listed_counts = sorted(counts.items())
+        else:
+            listed_counts = []
         alike = () if numbers else tuple(alike_texts(counts))
         return Outcomes(dict(listed_counts), tuple(tasks), len(cells) - counts.total(), alike)
 
@@ -408,7 +411,10 @@ class OwnData:
             filled_cells = {field: cell for field, cell in cells.items() if cell}
             entries[column] = {**draft.entries.get(column, {}), **filled_cells}
         label = features.get(draft.label)
-        label_values = {"label_meaning": label.meaning} if label else {}
+        if label:
+            label_values = {"label_meaning": label.meaning}
+        else:
+            label_values = {}
         return draft.model_copy(update={"entries": {**draft.entries, **entries}, **label_values})
 
     def overview(self, draft: Draft) -> tuple[Federation, Overview]:

@@ -125,7 +125,9 @@ class _Half:
 
     def _stated(self, name: str) -> str | None:
         journal = self._runtime.journal
-        return None if journal is None else journal.stated_answer(name)
+        if journal is None:
+            return None
+        return journal.stated_answer(name)
 
 
 def re_perform_all(runtime: GuestRuntime, store: PartyStore) -> RePerformed:

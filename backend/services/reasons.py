@@ -312,10 +312,9 @@ class ReasonsService:
             if decision is None or decision.own != digests[row]:
                 return None
             decisions.append(decision)
-        policies = {
-            stored_decision.policy: policy_version(workspace, record, stored_decision.policy)
-            for stored_decision in decisions
-        }
+        policies = {}
+        for stored_decision in decisions:
+            policies[stored_decision.policy] = policy_version(workspace, record, stored_decision.policy)
         compiled = self._models.compiled(record)
         return remembered_batch(record, compiled, sheet, np.array(good, dtype=np.intp), decisions, policies, rules)
 
@@ -398,7 +397,10 @@ class ReasonsService:
         model = self._models.partial_model(record)
         reasons = self._known_of_features(record)
         federation = self._measurement.workspace.federation(record.federation)
-        used_features = {split.feature for tree in model.trees for split in tree.splits.values()}
+        used_features = set()
+        for tree in model.trees:
+            for split in tree.splits.values():
+                used_features.add(split.feature)
         refuse_without_meaning(model, used_features)
         sides = {name: (reasons[name].asked or "either",) for name in used_features if not reasons[name].blockers}
         refuse_without_reason([as_stated(model, federation, name) for name in sorted(sides)], language, sides)
@@ -484,7 +486,10 @@ def give_reasons(
         raise ParameterError("reasons_need_encryption")
     runtime = context.runtime
     record = context.record
-    line = rules.policy.cutoff if rules.policy.task == "binary" else 0.5
+    if rules.policy.task == "binary":
+        line = rules.policy.cutoff
+    else:
+        line = 0.5
     background = Background.of(context.model, request.against, line)
     terms = CompiledTerms(context.model, background)
     if request.scored is None:
@@ -679,16 +684,17 @@ def mean_contributions(
     means = summed.sums / summed.people
     bound = summed.error_bound / summed.people
     cipher = _named_cipher(key)
-    out = [
-        CohortImportance(*item, float(mean), summed.people, bound, cipher, key.bits)
-        for item, mean in zip(summed.items, means, strict=True)
-    ]
+    out = []
+    for item, mean in zip(summed.items, means, strict=True):
+        out.append(CohortImportance(*item, float(mean), summed.people, bound, cipher, key.bits))
     return tuple(sorted(out, key=lambda importance: -abs(importance.mean)))
 
 
 def _named_cipher(key: ReasonKey) -> str:
     """As a user chose it."""
-    return "rlwe" if isinstance(key, ResidueKeySide) else key.scheme
+    if isinstance(key, ResidueKeySide):
+        return "rlwe"
+    return key.scheme
 
 
 def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict[str, Any]:

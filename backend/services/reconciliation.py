@@ -96,7 +96,10 @@ def read_side(path: Path) -> HandedOver:
             config = None
         if config is None and not (path / FILE).exists():
             raise ParameterError("not_a_party_folder", path=str(path), file=FILE)
-        party = path.resolve().name if config is None else config.party
+        if config is None:
+            party = path.resolve().name
+        else:
+            party = config.party
         if config is None:
             database = Database(path)
         else:

@@ -81,7 +81,9 @@ class Registry:
 
     def with_sealed(self, federation: str) -> list[ModelRecord]:
         """Return records of a federation's models, also of those that were not released: for erasing a person."""
-        sealed = [json.dumps(sealed_model.body) for sealed_model in self._workspace.sealed_models(federation).all()]
+        sealed = []
+        for sealed_model in self._workspace.sealed_models(federation).all():
+            sealed.append(json.dumps(sealed_model.body))
         return self.all(federation) + [_read(text) for text in sealed]
 
     def get(self, model_id: str) -> ModelRecord:

@@ -162,7 +162,8 @@ class Reports:
     @recorded("report")
     def _made(self, note: Note, model_id: str, form: str, language: str, job: Job[ReportFile]) -> ReportFile:
         report, file = self._export(note, model_id, form, language, job.at)
-        language = language_of_pdf(language) if form == "pdf" else language
+        if form == "pdf":
+            language = language_of_pdf(language)
         return ReportFile(model_id, form, language, report.issued.time, report.content_sha256, file)
 
     def _export(

@@ -43,7 +43,10 @@ class ReviewService:
         if question is None and not any((f.rule_id, f.feature) == (rule, feature) for f in report.findings):
             raise ParameterError("unknown_finding", model=record.id, rule=rule, feature=feature)
         reviews = self._workspace.reviews(record.federation)
-        about = question.description if question else record.content_hash
+        if question:
+            about = question.description
+        else:
+            about = record.content_hash
         review = reviews.review(about, rule, feature, verdict, reason, person)
         note.about(record, rule=rule, feature=feature, verdict=verdict, number=review.number, person=review.person)
         return review

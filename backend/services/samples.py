@@ -98,7 +98,9 @@ class Samples:
         frame = self.table(model_id).drop(columns="part").head(2)
         for feature in guest.features:
             frame[feature.name] = [_written(value, feature) for value in frame[feature.name]]
-        rows = [[str(i), *map(str, cells)] for i, cells in zip(frame.index, frame.to_numpy(), strict=True)]
+        rows = []
+        for i, cells in zip(frame.index, frame.to_numpy(), strict=True):
+            rows.append([str(i), *map(str, cells)])
         # with the mark that Excel needs to see UTF-8
         return csv_text([[guest.id, *map(str, frame.columns)], *rows]).encode("utf-8-sig")
 

@@ -59,9 +59,11 @@ def seen_values(model: GuestModel, trained: PartyTable, *, imported: bool = Fals
 
     An `imported` model was trained on other records: it knows the codes that its splits name, and no others.
     """
-    used_features = {
-        split.feature for tree in model.trees for split in tree.splits.values() if split.owner == model.guest
-    }
+    used_features = set()
+    for tree in model.trees:
+        for split in tree.splits.values():
+            if split.owner == model.guest:
+                used_features.add(split.feature)
     ranges = {}
     categories = {}
     for party, feature in model.dictionary:

@@ -468,7 +468,10 @@ class _Question:
             if host in self.record.hosts:
                 self.runtime.play(session, host, table.take(self.good))
         if self.counted and not offered:
-            chain = [step.host for step in self.compiled.guest.folding.steps if step.host not in sheet.hosts]
+            chain = []
+            for step in self.compiled.guest.folding.steps:
+                if step.host not in sheet.hosts:
+                    chain.append(step.host)
             self.runtime.ask_approval(session, chain, self.record.id, SCORING, people, self.record.named_share)
 
 
@@ -550,7 +553,10 @@ def sample_scores(
         remarks = sheet.marks.get(i, ())
         if absent_at:
             remarks = (*remarks, Remark("not_held", {"hosts": absent_at}))
-        probability = float("nan") if outputs.task == "number" else best_predictions[k]
+        if outputs.task == "number":
+            probability = float("nan")
+        else:
+            probability = best_predictions[k]
         marks = (*host_mark(absent_at, chain), *own_marks.get(i, ()))
         verdict = policy.judge(margin[k] if policy.task == "number" else probability, marks)
         if verdict.decision == "refuse":

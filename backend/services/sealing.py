@@ -98,7 +98,9 @@ class Candidate:
     @property
     def asked_at(self) -> float:
         """Share that Hosts were told before they approved."""
-        return MAX_IDENTIFYING if self.most_named is None else self.most_named
+        if self.most_named is None:
+            return MAX_IDENTIFYING
+        return self.most_named
 
 
 def candidate_of(record: ModelRecord, trained: Trained, approved: Parameters, most_named: float | None) -> Candidate:
@@ -225,7 +227,9 @@ class Sealing:
         self._models.register(record, candidate.model, candidate.part_of, self._auditor.person)
         for name in {record.id, candidate.sealed_as}:
             sealed.drop(name)
-        scores = {part: without_ids(*part_scores, TRAINING) for part, part_scores in candidate.scores.items()}
+        scores = {}
+        for part, part_scores in candidate.scores.items():
+            scores[part] = without_ids(*part_scores, TRAINING)
         self._cards.keep_scores(record, scores)
         digest = audit.federation_hash(self._workspace.federation(record.federation))
         note.body = audit.of_training(record, digest, self._compliance.pack_versions(), job.transcript)
@@ -247,7 +251,10 @@ class Sealing:
         store = self._workspace.guest_store(federation)
         model = load_guest(store.artefact(model_id))
         part_of = json.loads(store.artefact(parts_of(record)))
-        asked_bits = None if record.release is None else record.release.asked_bits
+        if record.release is None:
+            asked_bits = None
+        else:
+            asked_bits = record.release.asked_bits
         return Candidate(record, model, model_id, part_of, sealed.approved, sealed.allowed, {}, asked_bits)
 
     def discard(self, federation: str, model_id: str) -> None:
@@ -263,7 +270,10 @@ class Sealing:
         runtime = self._workspace.runtime(old_record.federation)
         model = at_bits(candidate.model, bits)
         row_of = runtime.table.row_of
-        test = [row_of[i] for i, part in candidate.part_of.items() if part == "test" and i in row_of]
+        test = []
+        for i, part in candidate.part_of.items():
+            if part == "test" and i in row_of:
+                test.append(row_of[i])
         rows = np.array(test, dtype=np.intp)
         compiled = CompiledGuest(model)
         session = runtime.open_session(old_record.hosts, counted=False)

@@ -158,7 +158,10 @@ class Streaming:
             notes = self._groups(record, source, surveyed, cipher, request, today, partial_file, job)
             end = partial_file.progress
             is_written = partial_file.finish()
-        bits = request.key_bits if cipher.startswith("paillier") else 0
+        if cipher.startswith("paillier"):
+            bits = request.key_bits
+        else:
+            bits = 0
         failed = end.rows - end.scored - end.refused
         return Streamed(
             record.id,
@@ -277,7 +280,9 @@ class Streaming:
     ) -> tuple[tuple[Score, ...], ScoreBatch | None]:
         """Return the scores of a group, once they are there; a stop is passed on, and so is how far it is."""
         if inner is None:
-            failed = [failed_score(sample_id, sheet.problems.get(row, ())) for row, sample_id in enumerate(sheet.ids)]
+            failed = []
+            for row, sample_id in enumerate(sheet.ids):
+                failed.append(failed_score(sample_id, sheet.problems.get(row, ())))
             return tuple(failed), None
         while inner.state == "running":
             inner.wait(POLL_SECONDS)
@@ -422,10 +427,9 @@ def form_of(out: Path, model_id: str, classes: bool, what_if: bool = False) -> _
 
     def lines(scores: tuple[Score, ...]) -> bytes:
         # a figure that a score has not is NaN there, and null in the file
-        columns = [
-            pa.array(_column(name, scores, model_id), schema.field(name).type, from_pandas=True)
-            for name in schema.names
-        ]
+        columns = []
+        for name in schema.names:
+            columns.append(pa.array(_column(name, scores, model_id), schema.field(name).type, from_pandas=True))
         return bytes(pa.record_batch(columns, schema=schema).serialize())
 
     return _Form(bytes(schema.serialize()), lines, _failed_in_batches, _as_parquet)

@@ -154,7 +154,10 @@ class Training:
         if rows < MIN_RECORDS:
             return Remark("scores_will_not_be_measurable", {"records": rows, "least": MIN_RECORDS})
         # a real Host adds at least the usual dither, unless its agreement says otherwise
-        dither = runtime.dither(hosts) if runtime.simulated else DITHER
+        if runtime.simulated:
+            dither = runtime.dither(hosts)
+        else:
+            dither = DITHER
         outputs = max(1, len(runtime.federation.label.classes))
         share = foretell(rows, rounds(request.parameters), request.parameters.depth, dither, outputs)
         values = {

@@ -251,7 +251,9 @@ def judged_by_group(
     """Groups, and all models at every decision: of a Host's attribute from sums, of the Guest's own from records."""
     runtime = context.runtime
     of_guest = party == runtime.guest.name
-    decisions = [at_decision(models, quality, cutoff, of_guest=of_guest) for cutoff in request.cutoffs]
+    decisions = []
+    for cutoff in request.cutoffs:
+        decisions.append(at_decision(models, quality, cutoff, of_guest=of_guest))
     ids = models[0].ids if of_guest else models[0].checked_ids
     rows = np.array([runtime.table.row_of[i] for i in ids], dtype=np.intp)
     if of_guest:
@@ -296,7 +298,10 @@ def sums_of(context: MeasurementContext, sessions: Sessions, request: Alternativ
 
 def named(request: AlternativesRequest) -> str:
     """Hash of a search: the same search trains the same models and asks the same of the same records."""
-    settings = {name: value for name, value in asdict(request).items() if name not in ("cipher", "key_bits", "usual")}
+    settings = {}
+    for name, value in asdict(request).items():
+        if name not in ("cipher", "key_bits", "usual"):
+            settings[name] = value
     return sha256(json.dumps(settings).encode()).hexdigest()
 
 

@@ -128,7 +128,10 @@ class ValidationService:
 
     def _protected(self, record: ModelRecord, suite: Suite) -> frozenset[str]:
         """Features that a rule or the operator calls protected, or that were kept out and measured for it."""
-        kept_out = {row.feature for row in self._compliance.kept_out(record.id) if row.proxies or row.disparities}
+        kept_out = set()
+        for row in self._compliance.kept_out(record.id):
+            if row.proxies or row.disparities:
+                kept_out.add(row.feature)
         return self._compliance.protected(record.id) | kept_out | frozenset(suite.attributes)
 
     def _training_ids(self, record: ModelRecord) -> list[str]:

@@ -139,7 +139,10 @@ class ValidationRun:
     def check_features(self) -> None:
         """Raise ParameterError if the operator's file names what the federation does not have."""
         feature_names = {feature.name for _, feature in self._runtime.federation.features()}
-        unknown = [name for name in (self._suite.time, *self._suite.attributes) if name and name not in feature_names]
+        unknown = []
+        for name in (self._suite.time, *self._suite.attributes):
+            if name and name not in feature_names:
+                unknown.append(name)
         if unknown:
             raise ParameterError("not_federation_features", names=tuple(unknown))
 
@@ -154,11 +157,10 @@ class ValidationRun:
         self.found["rank_stability"] = figures.rank_agreement(gains, self._request.seed)
         self.found["leaf_support"] = (figures.thin_leaves(model),)
         shares = {row.feature: row.gain_share for row in feature_importance(model)}
-        expected = [
-            (d.party, d.feature, d.learned, d.contradicts)
-            for d in learned_directions(model)
-            if d.expected != "none" and d.learned in ("up", "down", "mixed")
-        ]
+        expected = []
+        for d in learned_directions(model):
+            if d.expected != "none" and d.learned in ("up", "down", "mixed"):
+                expected.append((d.party, d.feature, d.learned, d.contradicts))
         if expected:
             self.found["monotonicity"] = figures.against_expectation(expected, shares)
         else:
@@ -193,7 +195,10 @@ class ValidationRun:
             self.found["psi"] = self.found["overfit"] = "no_training_scores"
             return
         shift = stability(TRAINING, scores_by_part[TRAINING][1], test, margins, self._outputs)
-        self.found["psi"] = (figures.shift(shift),) if shift else "no_scores"
+        if shift:
+            self.found["psi"] = (figures.shift(shift),)
+        else:
+            self.found["psi"] = "no_scores"
         if self._context.record.task != "number":
             labels, margins, weights = scores_by_part[TRAINING]
             on_training = performance(labels, margins, self._outputs, TRAINING, weights=weights)
@@ -255,8 +260,14 @@ class ValidationRun:
             return
         self.found["group_calibration"] = slices.calibration_gaps(test)
         self.found["weak_spots"] = slices.weak_spots(test)
-        protected_slices = {key: feature_slices for key, feature_slices in test.items() if key[1] in protected}
-        ratios = slices.impact_ratios(protected_slices) if protected else "no_attribute"
+        protected_slices = {}
+        for key, feature_slices in test.items():
+            if key[1] in protected:
+                protected_slices[key] = feature_slices
+        if protected:
+            ratios = slices.impact_ratios(protected_slices)
+        else:
+            ratios = "no_attribute"
         if ratios == "few_people" and self._without_decisions & protected_slices.keys():
             self.found["disparity"] = "without_decisions"
         else:
@@ -504,10 +515,9 @@ class ValidationRun:
         outputs = self._outputs, challenger.compiled.outputs
         self.found["challenger"] = (figures.challenger_gain(labels, own_margins, margins, outputs, self._request.seed),)
         if self._binary:
-            approved = [
-                out.predict(model_margins)[:, 0] < self._suite.cutoff
-                for out, model_margins in zip(outputs, (own_margins, margins), strict=True)
-            ]
+            approved = []
+            for out, model_margins in zip(outputs, (own_margins, margins), strict=True):
+                approved.append(out.predict(model_margins)[:, 0] < self._suite.cutoff)
             self.found["swap_sets"] = figures.swap_sets(np.asarray(labels > 0), *approved)
 
 

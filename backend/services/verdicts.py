@@ -82,7 +82,9 @@ class Verdicts:
         validation = self._models.measured(record, VALIDATION)
         monitored = self._models.measured(record, MONITORING)
         parts = self._cards.get(record.id).parts
-        features = {feature.name: feature for _, feature in (*federation.features(), *model.dictionary)}
+        features = {}
+        for _, feature in (*federation.features(), *model.dictionary):
+            features[feature.name] = feature
         splits = {row.feature: row.splits for row in self._explanation.importance(record.id)}
         return Known(
             record=record,

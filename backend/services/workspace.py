@@ -168,7 +168,10 @@ class Workspace:
     def federation(self, name: str) -> Federation:
         """One federation; raises FederationError if the name is unknown or its file cannot be used."""
         folders = self._known()
-        loaded = self._load(folders[name]) if name in folders else None
+        if name in folders:
+            loaded = self._load(folders[name])
+        else:
+            loaded = None
         if loaded is None:
             raise FederationError("unknown_federation", federation=name, known=tuple(sorted(folders)) or NO_FEDERATION)
         return loaded

@@ -400,7 +400,9 @@ class Accountant:
         """Store which version of each person's record a score was answered about."""
         day = self._today().toordinal()
         about = {"guest": question.guest, "structure": question.structure, "day": day}
-        rows = [{**about, "subject": person, "version": version} for person, version in versions.items()]
+        rows = []
+        for person, version in versions.items():
+            rows.append({**about, "subject": person, "version": version})
         if rows:
             with self._database.write() as session:
                 execute_many(session, _NOTE_SCORED, rows)
@@ -481,7 +483,10 @@ class Accountant:
 
         def limit(person: str, names: frozenset[str], n_before: int) -> int:
             times = entries.used(names, question)
-            bits_told = self._told(session, entries, person) if priced else 0.0
+            if priced:
+                bits_told = self._told(session, entries, person)
+            else:
+                bits_told = 0.0
             over = (  # as LIMITS
                 False,
                 times[0] + of_all[0] + n_before >= here,
@@ -678,7 +683,10 @@ class Accountant:
         with self._database.read() as session:
             under = {EVERYBODY: "everybody"}
             for row in _rows(session, _MEMBERS, owners):
-                under[row.crowd] = "id" if row.subject == person else "pseudonym"
+                if row.subject == person:
+                    under[row.crowd] = "id"
+                else:
+                    under[row.crowd] = "pseudonym"
             under |= {name: "id" if name == person else "pseudonym" for name in owners}
             rows = session.scalars(
                 select(AnswerRow).where(AnswerRow.subject.in_(under)).order_by(AnswerRow.day, AnswerRow.kind)
@@ -695,11 +703,10 @@ class Accountant:
         A question keeps a hash of those it is about. About one person the hash can be made again from the counted answers; about several
         it cannot, without the others' ids.
         """
-        alone = {
-            Question("", "", answer.kind, answer.structure, (person,)).asked
-            for answer in self.about(person)
-            if answer.under != "everybody"
-        }
+        alone = set()
+        for answer in self.about(person):
+            if answer.under != "everybody":
+                alone.add(Question("", "", answer.kind, answer.structure, (person,)).asked)
         with self._database.read() as session:
             rows = session.execute(select(QuestionRow.guest, QuestionRow.request, QuestionRow.asked)).all()
         own_questions = [(row.guest, row.request) for row in rows if row.asked in alone]
@@ -862,7 +869,9 @@ def _rows(session: Session, statement: str, names: Collection[str], **values: st
     all_names = list(names)
     out: list[Row[Any]] = []
     for start in range(0, len(all_names), NAMES_A_STATEMENT):
-        these = {f"p{i}": name for i, name in enumerate(all_names[start : start + NAMES_A_STATEMENT])}
+        these = {}
+        for i, name in enumerate(all_names[start : start + NAMES_A_STATEMENT]):
+            these[f"p{i}"] = name
         out += session.execute(_about(statement, len(these)), {**values, **these})
     return out
 

@@ -32,7 +32,9 @@ def host_rows(session: Session, model_id: str, structure: str, guest: str) -> Ro
         CrowdRow: CrowdRow.crowd.in_(select(AnswerRow.subject).where(AnswerRow.guest == guest)),
         SecretRow: SecretRow.name == DITHER,
     }
-    rows = {table.__tablename__: read_rows(session, table, about[table], numbers=table is Approval) for table in TABLES}
+    rows = {}
+    for table in TABLES:
+        rows[table.__tablename__] = read_rows(session, table, about[table], numbers=table is Approval)
     for row in rows[SecretRow.__tablename__]:
         row["value"] = row["value"].hex()
     return rows

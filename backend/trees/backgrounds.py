@@ -159,7 +159,9 @@ def methods(model: GuestModel) -> tuple[Against, ...]:
     if model.bands is None:
         return ("covers",)
     decides = model.outputs.task == "binary" and len(model.bands.uppers) > 1
-    return ("all", "approved", "covers") if decides else ("all", "covers")
+    if decides:
+        return ("all", "approved", "covers")
+    return ("all", "covers")
 
 
 def backgrounds(model: GuestModel) -> Iterator[Background]:
@@ -183,7 +185,10 @@ def left_shares(model: GuestModel, background: Background = COVERS) -> dict[Node
         if use_covers or model.bands is None:
             for i, split in tree.splits.items():
                 left_cover = tree.nodes[split.left].cover
-                shares[t, i] = left_cover / split.cover if split.cover else 0.5
+                if split.cover:
+                    shares[t, i] = left_cover / split.cover
+                else:
+                    shares[t, i] = 0.5
             continue
         reached = _reached(tree, model.bands.counts[t])
         for i, split in tree.splits.items():
@@ -220,7 +225,9 @@ def leaf_shares(model: GuestModel) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 def _reached(tree: GuestTree, counts: Sequence[Sequence[int]]) -> dict[int, NDArray[np.int64]]:
     """Return the number of records at every node, ``(bands,)``."""
-    records = {leaf: np.array(count, dtype=np.int64) for leaf, count in zip(tree.leaves, counts, strict=True)}
+    records = {}
+    for leaf, count in zip(tree.leaves, counts, strict=True):
+        records[leaf] = np.array(count, dtype=np.int64)
 
     def add(i: int) -> NDArray[np.int64]:
         if i not in records:

@@ -65,7 +65,10 @@ def fold_structure(skeletons: Sequence[Skeleton], guest: str, hosts: Sequence[st
     hosts : sequence of str
         Chain order; Hosts without a split are left out of the chain.
     """
-    owner = {(t, node): fork.owner for t, s in enumerate(skeletons) for node, fork in s.forks.items()}
+    owner = {}
+    for t, s in enumerate(skeletons):
+        for node, fork in s.forks.items():
+            owner[(t, node)] = fork.owner
     per_leaf = leaf_conditions(skeletons, lambda key: owner[key] != guest)
     entries = sorted({c for leaves in per_leaf for c in leaves if c})
     index = {c: i for i, c in enumerate(entries)}

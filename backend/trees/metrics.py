@@ -99,7 +99,9 @@ def weighted_figures(
         return _of_numbers(labels, predicted[:, 0], weights, n)
     if task == "classes":
         present = np.unique(labels)
-        one_against_rest = [auc((labels == k).astype(float), predicted[:, int(k)], weights) for k in present]
+        one_against_rest = []
+        for k in present:
+            one_against_rest.append(auc((labels == k).astype(float), predicted[:, int(k)], weights))
         of_true_class = predicted[np.arange(len(labels)), labels.astype(np.intp)]
         return {
             "accuracy": weights @ (predicted.argmax(axis=1) == labels) / n,

@@ -59,7 +59,10 @@ class Outputs:
 
     def for_labels(self, labels: Floats) -> Outputs:
         """The same with the spread of ``(n,)`` labels, if they are numbers that differ."""
-        deviation = float(np.std(labels)) if self.task == "number" else 0.0
+        if self.task == "number":
+            deviation = float(np.std(labels))
+        else:
+            deviation = 0.0
         if deviation > 0:
             return replace(self, spread=round(math.log2(deviation)))
         return self

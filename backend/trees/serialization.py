@@ -46,7 +46,9 @@ def content_hash(text: str) -> str:
 
 def dump_guest(model: GuestModel) -> str:
     """Return the Guest's partial model as canonical JSON."""
-    dictionary = [[party, feature.model_dump(mode="json", exclude={"missing"})] for party, feature in model.dictionary]
+    dictionary = []
+    for party, feature in model.dictionary:
+        dictionary.append([party, feature.model_dump(mode="json", exclude={"missing"})])
     outputs = asdict(model.outputs)
     if not outputs["spread"]:
         del outputs["spread"]
@@ -85,7 +87,9 @@ def load_guest(text: str) -> GuestModel:
     data = _parse(text, "guest")
     try:
         base_scores = data.get("base_scores") or [data["base_score"]]
-        dictionary = [(party, Feature.model_validate(feature)) for party, feature in data["dictionary"]]
+        dictionary = []
+        for party, feature in data["dictionary"]:
+            dictionary.append((party, Feature.model_validate(feature)))
         return GuestModel(
             guest=data["guest"],
             hosts=tuple(data["hosts"]),

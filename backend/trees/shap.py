@@ -91,9 +91,9 @@ def factors_of(
             by_feature.setdefault(features[condition[:2]], []).append(condition)
     factors = []
     for name, conditions_of_feature in by_feature.items():
-        shares_of_feature = [
-            shares[t, i] if goes_left else 1.0 - shares[t, i] for t, i, goes_left in conditions_of_feature
-        ]
+        shares_of_feature = []
+        for t, i, goes_left in conditions_of_feature:
+            shares_of_feature.append(shares[t, i] if goes_left else 1.0 - shares[t, i])
         factors.append(Factor(name, tuple(conditions_of_feature), float(np.prod(shares_of_feature))))
     return factors
 
@@ -216,7 +216,10 @@ def shap_values(
     values : ndarray of float64
         ``(n, len(features))``, in units of the margin.
     """
-    names = {(t, i): split.feature for t, tree in enumerate(model.trees) for i, split in tree.splits.items()}
+    names = {}
+    for t, tree in enumerate(model.trees):
+        for i, split in tree.splits.items():
+            names[(t, i)] = split.feature
     shares = left_shares(model, background)
     factors = Factors(rules, [factors_of(path, names, shares) for path in paths(model.trees)])
     features = tuple(sorted(set(names.values())))

@@ -234,7 +234,10 @@ def serve(requests: IO[bytes], out: IO[bytes]) -> None:
 
 def _maker(settings: dict[str, Any]) -> tuple[Maker[mpz], int]:
     """A maker with its tables, and the bytes of one obfuscator."""
-    tables = Path(settings["tables"]) if settings["tables"] else None
+    if settings["tables"]:
+        tables = Path(settings["tables"])
+    else:
+        tables = None
     if "p" in settings:
         p, q = mpz(settings["p"]), mpz(settings["q"])
         maker: Maker[mpz] = OwnerMaker(p, q, settings["obfuscation"], tables)

@@ -307,7 +307,9 @@ def _window(bits: int, entry: int, memory: int) -> int:
 def _few(n: mpz, file: Path | None) -> int:
     if file is not None and file.exists():
         return FEW_KEPT
-    return WITHOUT_TABLE_UP_TO if n.bit_length() >= SHORT_BITS else WITHOUT_TABLE_SHORT_KEY
+    if n.bit_length() >= SHORT_BITS:
+        return WITHOUT_TABLE_UP_TO
+    return WITHOUT_TABLE_SHORT_KEY
 
 
 def _digits_per_base(bits: int, window: int) -> list[int]:

@@ -99,7 +99,10 @@ class PaillierKeySide:
     def from_worker_payload(cls, payload: WorkerPayload) -> PaillierKeySide:
         """The same side in another process."""
         key = PaillierSecretKey(mpz(int(str(payload["p"]), 16)), mpz(int(str(payload["q"]), 16)))
-        tables = Path(str(payload["tables"])) if payload["tables"] else None
+        if payload["tables"]:
+            tables = Path(str(payload["tables"]))
+        else:
+            tables = None
         return cls(key, 0, "short" if payload["obfuscation"] == "short" else "full", tables)
 
     def rows_per_message(self, m: int) -> int:
@@ -236,7 +239,9 @@ class PaillierPublicSide:
         out = []
         for sums, (_, bins) in zip(packed, nodes, strict=True):
             total = sum(count for _, count in bins)
-            masks = [self._mask(2 * half * min(width, total - i)) for i in range(0, total, width)]
+            masks = []
+            for i in range(0, total, width):
+                masks.append(self._mask(2 * half * min(width, total - i)))
             masks_enc = (self.key.encrypt_with(mask, next(fresh)) for mask in masks)
             out.append(self.key.dump(c * mask_enc % n2 for c, mask_enc in zip(sums, masks_enc, strict=True)))
         return out

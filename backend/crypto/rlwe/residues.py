@@ -167,7 +167,10 @@ class ResiduePublicSide:
         """
         n, k = factors.shape
         blocks = blocks_of(self._ring, n)
-        width = self._ring.seeded_width if fresh else self._ring.full_width
+        if fresh:
+            width = self._ring.seeded_width
+        else:
+            width = self._ring.full_width
         starts = range(0, k, blocks)
         check_length(blob, len(starts) * len(self.sides), width)
         parts = iter(blob[i : i + width] for i in range(0, len(blob), width))

@@ -75,7 +75,9 @@ class RlweSumKey:
             raise ParameterError("sums_exceed_rlwe_key", largest=largest, limit=self.limit)
         numbers, rows = values.shape
         cut = blocks(rows, block)
-        parts = [[values[:, cut[i]] for i in piece] for piece in pieces(len(cut), self._ring, numbers)]
+        parts = []
+        for piece in pieces(len(cut), self._ring, numbers):
+            parts.append([values[:, cut[i]] for i in piece])
         if not self._workers.parallel or len(cut) * numbers < PARALLEL_MIN:
             yield from (_encrypted(self._payload, part) for part in parts)
             return

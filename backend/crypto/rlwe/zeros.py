@@ -71,7 +71,9 @@ class Zeros:
         self.ring = of
         count = len(of.parameters.moduli) * of.parameters.degree
         # of either half, what holds modulo q and the prime set aside holds modulo q
-        residues = [[key[i] for i in range(start, start + count - of.parameters.degree)] for start in (0, count)]
+        residues = []
+        for start in (0, count):
+            residues.append([key[i] for i in range(start, start + count - of.parameters.degree)])
         self._key = of.ciphertext_of(np.array(residues, dtype="<u8").tobytes(), transformed=True)
         self._ready: deque[Any] = deque(maxlen=FRESH)
         self._keeps = False

@@ -49,7 +49,10 @@ def of_part(part: Performance, measure: str) -> Figure:
 def average_precision(labels: Floats, scores: Floats, weights: Floats | None = None) -> float:
     """Sum over falling scores of the recall gained times the precision there, ties taken together; NaN without a positive label."""
     order = np.argsort(-scores, kind="stable")
-    counted = np.ones(len(labels)) if weights is None else weights[order]
+    if weights is None:
+        counted = np.ones(len(labels))
+    else:
+        counted = weights[order]
     ends = np.append(np.flatnonzero(np.diff(scores[order])), len(labels) - 1)
     true = np.cumsum(labels[order] * counted)[ends]
     if not true[-1]:
@@ -151,9 +154,10 @@ def rank_agreement(gains: Floats, seed: int = SEED) -> Found:
     times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
     ranks = pd.DataFrame(np.vstack([feature_gains.sum(axis=0), times @ feature_gains])).rank(axis=1).to_numpy()
     full_ranks = ranks[0]
-    correlations = [
-        np.corrcoef(full_ranks, row)[0, 1] for row in ranks[1:] if np.ptp(row) > 0 and np.ptp(full_ranks) > 0
-    ]
+    correlations = []
+    for row in ranks[1:]:
+        if np.ptp(row) > 0 and np.ptp(full_ranks) > 0:
+            correlations.append(np.corrcoef(full_ranks, row)[0, 1])
     if not correlations:
         return "few_trees"
     low, high = np.quantile(correlations, TAILS)

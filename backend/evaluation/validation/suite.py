@@ -452,7 +452,10 @@ def with_config(suite: Suite, config: OperatorConfig) -> Suite:
 
 def _loosened(limit: MeasureLimits, operator_limit: OwnLimit) -> list[Remark]:
     """Return a problem for each limit that is looser than the suite's."""
-    code = "limit_too_high" if limit.sense == "max" else "limit_too_low"
+    if limit.sense == "max":
+        code = "limit_too_high"
+    else:
+        code = "limit_too_low"
     problems = []
     for name, old, new in (("warn", limit.warn, operator_limit.warn), ("fail", limit.fail, operator_limit.fail)):
         if old is not None and new is not None and limit.worse(new, old):

@@ -32,7 +32,10 @@ def read_start(request: Asked) -> Ask:
     SecurityError
         If no training was requested, and the conversation has no purpose that this Host has agreed to.
     """
-    approval = None if request.session.purpose else training_request(request)
+    if request.session.purpose:
+        approval = None
+    else:
+        approval = training_request(request)
     return Ask(opens=IDS, approval=approval)
 
 

@@ -55,10 +55,9 @@ class TransferReceiver:
     def choose(self, number: int, choices: NDArray[np.bool_]) -> bytes:
         """Message `number`: per column G(k⁰) ⊕ G(k¹) ⊕ choices, ``16·n`` bytes (ALSZ13)."""
         packed = np.packbits(choices)
-        columns = [
-            _stream(seed_of_0, number, len(packed)) ^ _stream(seed_of_1, number, len(packed))
-            for seed_of_0, seed_of_1 in self._seeds
-        ]
+        columns = []
+        for seed_of_0, seed_of_1 in self._seeds:
+            columns.append(_stream(seed_of_0, number, len(packed)) ^ _stream(seed_of_1, number, len(packed)))
         return (np.stack(columns) ^ packed).tobytes()
 
     def choose_either(self, number: int, choices: NDArray[np.bool_]) -> bytes:

@@ -162,7 +162,10 @@ class ReasonsClient:
         shape = self._compiled.shape(count, groups)
         name = self._session.name
         encryption = PersonEncryption(self._key, compiled, shape)
-        request = "" if self._run is None else self._run.batch(WHOLE).request
+        if self._run is None:
+            request = ""
+        else:
+            request = self._run.batch(WHOLE).request
         for host in compiled.chain:
             sizes = compiled.shares_of(host), shape.features, shape.value_bits
             question = AskReasons(name, self._model_id, people.ids, *sizes, names=count, request=request, groups=groups)
@@ -176,9 +179,14 @@ class ReasonsClient:
             if i in refused:
                 names.append(None)
                 continue
-            stored_names = None if self._run is None else self._run.batch(i).answer
+            if self._run is None:
+                stored_names = None
+            else:
+                stored_names = self._run.batch(i).answer
             if stored_names is not None:
-                named_features = [(party, feature) for party, feature in msgpack.unpackb(stored_names)]
+                named_features = []
+                for party, feature in msgpack.unpackb(stored_names):
+                    named_features.append((party, feature))
             else:
                 ranking = RankingGuest(encryption.opened, shape.ranking, sides_of_people[i])
                 named_features = self._named(people, i, encryption, ranking)
@@ -292,7 +300,10 @@ class ReasonsClient:
         chain = self._compiled.chain
         name = self._session.name
         n = len(people.ids)
-        request = "" if self._run is None else self._run.batch(WHOLE).request
+        if self._run is None:
+            request = ""
+        else:
+            request = self._run.batch(WHOLE).request
         for host in chain:
             shares = self._compiled.shares_of(host)
             question = AskCohort(name, self._model_id, people.ids, shares, shape.features, shape.value_bits, request)

@@ -94,7 +94,10 @@ class CompiledTerms:
         rows = [factors_of(path, guest_splits, self._shares) for path in paths(model.trees)]
         self.factors = Factors(model.rules, rows)
         weights = leaf_weights(model)
-        entry = [self._entries if e is None else e for leaves in folding.entry_of_leaf for e in leaves]
+        entry = []
+        for leaves in folding.entry_of_leaf:
+            for e in leaves:
+                entry.append(self._entries if e is None else e)
         self._at = np.array(entry), features_of_party[model.guest]
         self._by_entry, self._by_feature = self.matrices(weights, self.factors)
         self._weight_sum = float(np.abs(weights).sum())
@@ -113,7 +116,10 @@ class CompiledTerms:
         """
         entry, features = self._at
         row = factors.row
-        names = [str(group) for group in groups] if groups else features
+        if groups:
+            names = [str(group) for group in groups]
+        else:
+            names = features
         of, item = members(factors, names)
         size = (self._entries + 1) * len(features), len(row)
         return (
@@ -151,7 +157,9 @@ class CompiledTerms:
 
     def _span(self) -> float:
         """No SHAP value is larger: per tree, its largest leaf weight less its smallest."""
-        leaves = [[n.weight for n in tree.nodes if isinstance(n, Leaf)] for tree in self.model.trees]
+        leaves = []
+        for tree in self.model.trees:
+            leaves.append([n.weight for n in tree.nodes if isinstance(n, Leaf)])
         return float(sum(max(w) - min(w) for w in leaves))
 
     @property

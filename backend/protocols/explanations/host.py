@@ -304,7 +304,10 @@ def _sample(request: Asked, reasons: Reasons, ids: tuple[str, ...]) -> Sample | 
     Under RLWE the Guest could open nothing, so only the person's place in the question is stored.
     """
     cipher = request.session.cipher
-    request_id = "" if reasons.cohort is not None else reasons.question.request
+    if reasons.cohort is not None:
+        request_id = ""
+    else:
+        request_id = reasons.question.request
     key = b""
     terms = b""
     if isinstance(cipher, PaillierPublicSide) and (request_id or not reasons.served.index):

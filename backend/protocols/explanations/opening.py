@@ -79,7 +79,10 @@ def _first_alike(rules: Sequence[SplitRule], value: Value) -> Value:
             return None
         return max((t for t in thresholds if t <= float(value)), default=min(thresholds) - 1.0)
     categories = sorted({category for rule in rules for category in rule.left_categories | rule.right_categories})
-    alike = [c for c in (None, *categories) if all(_goes_left(rule, c) == _goes_left(rule, value) for rule in rules)]
+    alike = []
+    for c in (None, *categories):
+        if all(_goes_left(rule, c) == _goes_left(rule, value) for rule in rules):
+            alike.append(c)
     return alike[0]
 
 

@@ -99,7 +99,9 @@ class PaillierWeighting:
         for size in self._layout.layout(self._party):
             # of the last feature in a pack, all that the plaintext has room for
             rooms = [1 << slot] * (size - 1) + [1 << (self._layout.plain_bits - slot * (size - 1))]
-            blinds = [blind(self._shape, people, room, below) << (slot * i) for i, room in enumerate(rooms)]
+            blinds = []
+            for i, room in enumerate(rooms):
+                blinds.append(blind(self._shape, people, room, below) << (slot * i))
             addends.append(sum(blinds))
         return self._side.refreshed(values, addends)
 
@@ -135,7 +137,9 @@ class PaillierWeighting:
         out = []
         for position in range(step.n_out * points):
             values = iter(self._side.weighted_sums(base_enc, [own_sums[position * count + h] for h in range(count)]))
-            packs = [[next(values) for _ in range(size)] for size in self._layout.packs(self._party)]
+            packs = []
+            for size in self._layout.packs(self._party):
+                packs.append([next(values) for _ in range(size)])
             out.append([self._side.joined(pack, self._layout.slot) for pack in packs])
         return out
 
@@ -189,7 +193,10 @@ class RlweWeighting:
         self._ranking = shape.ranking
         self._first = sum(shape.features[: plan.index + 1])
         self._features = self._ranking.n
-        self._lift = self._ranking.tie_bits if plan.last and not people else 0
+        if plan.last and not people:
+            self._lift = self._ranking.tie_bits
+        else:
+            self._lift = 0
         self._origin = np.array(plan.origin, dtype=np.intp)
         side.check(shape.load(len(plan.origin) * compiled.key_points + 1, people))
         load = shape.load(len(plan.origin) * len(compiled.points) + 1, people)

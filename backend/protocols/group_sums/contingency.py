@@ -112,10 +112,9 @@ class ContingencyTable:
     def _of_guest(self, feature: Feature) -> tuple[tuple[Group, ...], Tables]:
         grouped = group(feature, self._columns[feature.name], self._max_groups)
         _check(feature.name, grouped.groups)
-        tables = {
-            (self._guest, guest_feature.feature): _cross_tabulated(grouped, guest_feature)
-            for guest_feature in self._own
-        }
+        tables = {}
+        for guest_feature in self._own:
+            tables[(self._guest, guest_feature.feature)] = _cross_tabulated(grouped, guest_feature)
         if self._asked:
             tables |= _completed_all(self._client.sums(_flags(grouped), self._asked, self._bins))
         return grouped.groups, tables

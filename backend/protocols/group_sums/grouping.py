@@ -104,7 +104,9 @@ def features_of(name: str, feature_names: Container[str] = ()) -> tuple[str, ...
     >>> features_of("age × gender"), features_of("age")
     (('age', 'gender'), ('age',))
     """
-    return (name,) if name in feature_names else tuple(name.split(PAIR))
+    if name in feature_names:
+        return (name,)
+    return tuple(name.split(PAIR))
 
 
 def most_groups(name: str, max_groups: int) -> int:

@@ -112,7 +112,9 @@ class _Sent:
 
 def pairs_a_record(largest: Sequence[int], records: int, bits: int) -> int:
     """How many ciphertexts of a record carry marks of these largest values, to be summed over `records` of them, under a key of `bits`."""
-    return slots(largest, records, bits)[-1].number + 1 if largest else 0
+    if largest:
+        return slots(largest, records, bits)[-1].number + 1
+    return 0
 
 
 class GroupQuestions:

@@ -387,7 +387,9 @@ def answer_sums(permit: Permit, opened: Opened, message: AskGroupSums, noise: No
     if subject.only_look:
         yield permit.guest, GroupSums(message.conversation, message.source, (), (), ())
         return
-    grouped = [_grouped(permit, opened["people"], name, subject.min_size) for name in message.features]
+    grouped = []
+    for name in message.features:
+        grouped.append(_grouped(permit, opened["people"], name, subject.min_size))
     yield permit.guest, sums_by(subject.groups, message, grouped)
 
 
@@ -443,7 +445,9 @@ def make_marks(permit: Permit, opened: Opened, message: AskGroupPairs, noise: No
     marks = [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
     ones = [1] * len(marks)
     layout = slots(ones, len(grouped.index), cipher.bits)
-    numbers = [_encrypted(cipher, batch, half_of(layout)) for batch in pack(marks, ones, layout)]
+    numbers = []
+    for batch in pack(marks, ones, layout):
+        numbers.append(_encrypted(cipher, batch, half_of(layout)))
     return _digest_of_marks(grouped) + b"".join(numbers)
 
 

@@ -81,5 +81,7 @@ def pack(marks: Sequence[Counts], largest: Sequence[int], layout: Sequence[Slot]
 
 def unpack(sums: Sequence[Sequence[int]], layout: Sequence[Slot]) -> Counts:
     """Sums of numbers, one a group, as ``(marks, groups)`` sums of marks."""
-    parts = [[(total >> p.shift) & ((1 << p.width) - 1) for total in sums[p.number]] for p in layout]
+    parts = []
+    for p in layout:
+        parts.append([(total >> p.shift) & ((1 << p.width) - 1) for total in sums[p.number]])
     return np.array(parts, dtype=np.int64)

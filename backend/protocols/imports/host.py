@@ -71,7 +71,10 @@ def _read(request: Asked, text: str) -> HostModel:
         raise SecurityError("import_of_unknown_features", features=tuple(sorted(unknown)))
     if model.layout is None:
         raise SecurityError("impossible_layout")
-    min_digits = 0 if request.floors.synthetic else request.floors.score_bits
+    if request.floors.synthetic:
+        min_digits = 0
+    else:
+        min_digits = request.floors.score_bits
     return replace(model, layout=check_layout(model.layout, min_digits), salt="", medians={})
 
 

@@ -53,6 +53,10 @@ def answer_purpose(message: StatePurpose, agreed: Collection[str]) -> PurposeAns
 
 def check_purpose(message: Message, purpose: str) -> None:
     """At a Host that does not agree to everything: raise SecurityError if a message measures, and not for the purpose agreed on."""
-    admitted = {kind for measure, kinds in ADMITS.items() if measure == purpose for kind in kinds}
+    admitted = set()
+    for measure, kinds in ADMITS.items():
+        if measure == purpose:
+            for kind in kinds:
+                admitted.add(kind)
     if type(message) in MEASURING and type(message) not in admitted:
         raise SecurityError("kind_not_agreed", kind=type(message).__name__)

@@ -62,7 +62,9 @@ class RankingHost:
         shape = self._shape
         self._transfer = TransferSender(offer)
         lift = (1 << (shape.width - 1)) - (1 << shape.tie_bits)
-        blinds = [blinded([t + lift for t in secret_order(shape.n).tolist()]) for blinded in self._blinded]
+        blinds = []
+        for blinded in self._blinded:
+            blinds.append(blinded([t + lift for t in secret_order(shape.n).tolist()]))
         self._shares = [shares for _, shares in blinds]
         return self._transfer.replies + b"".join(blinded_enc for blinded_enc, _ in blinds)
 

@@ -85,7 +85,9 @@ class RankingShape:
         """What a side states beside its numbers, in a row: ``(rows, n)`` bits where the shape is marked; raises ParameterError else."""
         if (None if bits is None else bits.shape) != ((rows, self.n) if self.marked else None):
             raise ParameterError("ranking_sides_do_not_fit", numbers=self.n)
-        return np.zeros(0, dtype=bool) if bits is None else bits.ravel()
+        if bits is None:
+            return np.zeros(0, dtype=bool)
+        return bits.ravel()
 
     def possible(self, names: Sequence[int]) -> bool:
         """Return whether a ranking can name these numbers."""

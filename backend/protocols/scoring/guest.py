@@ -224,7 +224,10 @@ class ScoringClient:
             self._timings.add("mask", host, seconds)
         n = len(self.table.ids)
         self.on_stage("done", self.guest, n)
-        intact = 0 if self._canaries is None else n - len(self._refused)
+        if self._canaries is None:
+            intact = 0
+        else:
+            intact = n - len(self._refused)
         return Scored(
             self._units,
             self._has_record,
@@ -282,7 +285,10 @@ class ScoringClient:
 
     def _answer_bytes(self, batch: slice, dither: int) -> bytes:
         """Return the journal's entry of a batch that was answered."""
-        refused = {i - batch.start: why.plain() for i, why in self._refused.items() if batch.start <= i < batch.stop}
+        refused = {}
+        for i, why in self._refused.items():
+            if batch.start <= i < batch.stop:
+                refused[i - batch.start] = why.plain()
         bitmaps = {host: to_bitmap(flags[batch]) for host, flags in self._has_record.items()}
         units = [str(unit) for unit in self._units[batch]]  # may be longer than msgpack's integers
         packed: bytes = msgpack.packb([units, bitmaps, refused, dither, self._days])
@@ -309,7 +315,10 @@ class ScoringClient:
                 continue
             began = time.perf_counter()
             table = self.table.take(np.arange(batch.start, batch.stop))
-            above = None if self._canaries is None else self._canaries[:, batch]
+            if self._canaries is None:
+                above = None
+            else:
+                above = self._canaries[:, batch]
             offsets = self._draw_offsets(number, batch)
             constants, entries = self.compiled.encode(table.columns, len(table.ids), above, offsets)
             if offsets is not None:
@@ -397,7 +406,10 @@ class ScoringClient:
             if i == 0:
                 shape = ids, self._entries, pieces, vectors
                 bits = self._sum_bits
-                request = "" if batch_in_journal is None else batch_in_journal.request
+                if batch_in_journal is None:
+                    request = ""
+                else:
+                    request = batch_in_journal.request
                 message = DecisionVectors(name, self.model_id, *shape, request=request, sum_bits=bits)
             self.session.send(self._chain[0], message)
 
@@ -413,7 +425,8 @@ class ScoringClient:
             self._has_record[host][batch] = from_bitmap(answer.held, n)
             exhausted = {batch.start + i: reason for i, reason in refusals(host, answer, n).items()}
             self._refused = exhausted | self._refused
-            self._days = max(self._days, answer.days) if exhausted else self._days
+            if exhausted:
+                self._days = max(self._days, answer.days)
 
     def _decrypt(self, batch: slice, scores: EncryptedScores) -> None:
         """Step 5: ŷ = the constants of step 1 + Σ_k S_k, less the canaries that came back above it."""

@@ -294,7 +294,10 @@ def _added(
             names = vectors.other_values.identities(ids, vectors.served.features)
         numbers = noise.dithers(vectors.served.structure, layout, names, has_record, dither)
     width = vectors.question.sum_bits
-    above = hidden_above(width, vectors.cipher.room) if width else 0
+    if width:
+        above = hidden_above(width, vectors.cipher.room)
+    else:
+        above = 0
     addends = []
     for number, refused in zip(numbers, spent.tolist(), strict=True):
         if refused:

@@ -74,7 +74,10 @@ class Packing:
         self.slot = np.array(slot, dtype=np.intp)
         self.unit: IntArray = quantise(weight, model.score_bits)
         base = quantise(model.base_scores, model.score_bits)
-        self._added_to_median = base if self._median else np.zeros_like(base)
+        if self._median:
+            self._added_to_median = base
+        else:
+            self._added_to_median = np.zeros_like(base)
         # a partial model from before scales asks for as much on shares as on logits
         self.headroom = headroom(model.score_bits + max(0, model.outputs.scale))
         # largest absolute sum of one leaf a tree, slot by slot

@@ -62,7 +62,10 @@ def read_release(request: Asked) -> Ask:
         if message.named != NOT_MEASURED[0] and not 0.0 <= message.named <= seal.most_named:
             raise SecurityError("release_names_too_many", named=message.named, most=seal.most_named)
     sealed = models.half(message.model_id)
-    min_digits = 0 if request.floors.synthetic else request.floors.score_bits
+    if request.floors.synthetic:
+        min_digits = 0
+    else:
+        min_digits = request.floors.score_bits
     layout = check_layout(Layout(message.score_bits, message.slots, message.slot_bits, message.scale), min_digits)
     trained_layout = sealed.layout
     if trained_layout is None or layout.score_bits > trained_layout.score_bits:

@@ -146,7 +146,10 @@ class Approvals:
         approval, is_new = self.book.ask(requested)
         if is_new:
             self._note("asked", approval, approval.guest, GUEST)
-        agreed = self._agreed(approval) if approval.state == WAITING else None
+        if approval.state == WAITING:
+            agreed = self._agreed(approval)
+        else:
+            agreed = None
         if agreed is not None and agreed[0] >= self.book.today():
             try:
                 return self._grant(approval.number, AGREEMENT, *agreed), None

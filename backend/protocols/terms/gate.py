@@ -184,7 +184,9 @@ class Gate:
 
     def _table(self, session: HostSession) -> PartyTable:
         """Return the Host's records, or those that stand in for them in a simulation."""
-        return self.table if session.played is None else session.played
+        if session.played is None:
+            return self.table
+        return session.played
 
     def _together(self, ask: Ask) -> ExitStack:
         """Return one transaction for approval and account; nothing is opened that is not needed."""
@@ -214,7 +216,10 @@ class Gate:
         counted = self.accountant is not None and self.accountant.limits.counted
         decided: tuple[Approval | None, SecurityError | None] = (None, None)
         for request_id in ask.volumes or (ask.volume_of,):
-            question = (guest, request_id) if counted and request_id else None
+            if counted and request_id:
+                question = (guest, request_id)
+            else:
+                question = None
             decided = self.approvals.decide(approval, ask.amount, question)
             if decided[1] is not None:
                 break
@@ -302,7 +307,10 @@ class Gate:
         sample = ask.sample
         if self.requests is None:
             return
-        records = "" if self.accountant is None else self.accountant.records
+        if self.accountant is None:
+            records = ""
+        else:
+            records = self.accountant.records
         sums = ask.sums
         if sums is not None:
             body = sums.body(0)
@@ -311,7 +319,10 @@ class Gate:
             return
         answered = ask.has_record.copy()
         # In a question about all of its people or none, no person is over a limit.
-        some = [booked.spent for charge, booked in zip(ask.charges, charged, strict=True) if not charge.all_or_none]
+        some = []
+        for charge, booked in zip(ask.charges, charged, strict=True):
+            if not charge.all_or_none:
+                some.append(booked.spent)
         if some:
             answered[ask.has_record] = ~np.concatenate(some)
         indices = np.flatnonzero(answered).tolist()
@@ -344,7 +355,10 @@ class Gate:
 
     def _stored(self, permit: Permit, kind: Kind, reply: Message) -> Message:
         """Return the answer that leaves: the one that is stored already, if the same question was answered meanwhile."""
-        body = getattr(reply, kind.reply, None) if kind.reply else None
+        if kind.reply:
+            body = getattr(reply, kind.reply, None)
+        else:
+            body = None
         if body is None or permit.stored is not None:
             return reply
         changed: Mapping[str, Any] = {kind.reply: self._kept(permit, body)}

@@ -148,7 +148,9 @@ class TreeGrower:
     @property
     def encrypted_share(self) -> float:
         """Share of a tree's time after which its pairs are sent; under RLWE each node's rows are encrypted with its sums."""
-        return ENCRYPTED if self._key.scheme.startswith("paillier") else 0.0
+        if self._key.scheme.startswith("paillier"):
+            return ENCRYPTED
+        return 0.0
 
     def grow(self, jobs: Sequence[TreeJob], depth: int) -> list[GrownTree]:
         """Grow trees of at most `depth` splits on a path, all of them level by level; raises as :meth:`Session.expect`."""
@@ -243,9 +245,9 @@ class TreeGrower:
     def _note_told(self, job: TreeJob, *nodes: GrowingNode) -> None:
         if self.label_bits is not None:
             counted = [node.rows[job.rows[node.rows]] for node in nodes]
-            counts = [
-                np.bincount(self._classes[rows], minlength=self._classes.max() + 1) for rows in (*counted, job.rows)
-            ]
+            counts = []
+            for rows in (*counted, job.rows):
+                counts.append(np.bincount(self._classes[rows], minlength=self._classes.max() + 1))
             self.label_bits = max(self.label_bits, *(float(told_bits(c, counts[-1])) for c in counts[:-1]))
 
     def _ask_owners(self, splits: Sequence[_PendingSplit]) -> None:

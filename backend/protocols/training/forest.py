@@ -142,7 +142,9 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     began = time.perf_counter()
     for index, numbers in enumerate(together):
         joint.conversation.check()
-        jobs = [replace(draw_job(joint, parameters, grower, sums, number), directions=directions) for number in numbers]
+        jobs = []
+        for number in numbers:
+            jobs.append(replace(draw_job(joint, parameters, grower, sums, number), directions=directions))
         start_share = encrypted + (1 - encrypted) * numbers.start / parameters.trees
         end_share = encrypted + (1 - encrypted) * numbers.stop / parameters.trees
         with work.part(start_share, end_share):
@@ -215,7 +217,9 @@ class _Forest:
 
     def predict(self, rows: NDArray[np.intp], bits: int | None = None) -> Floats:
         """``(len(rows), k)`` predictions of the trees so far; with `bits` from rounded leaves, in units of 2**-bits."""
-        parts = [self._aggregate(self._votes(rows[r.start : r.stop], bits)) for r in chunks(len(rows), ROWS_AT_ONCE)]
+        parts = []
+        for r in chunks(len(rows), ROWS_AT_ONCE):
+            parts.append(self._aggregate(self._votes(rows[r.start : r.stop], bits)))
         return np.concatenate([np.zeros((0, self._outputs.count)), *parts])
 
     def out_of_bag(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats]:

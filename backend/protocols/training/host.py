@@ -576,7 +576,9 @@ def answer_keep_model(permit: Permit, opened: Opened, message: KeepModel, noise:
         {name: pair for name, pair in training.medians.items() if name in features_in_rules},
     )
     columns = opened["all"].columns
-    counts = {feature.name: reference_of(feature, columns[feature.name]) for feature in keeping.features}
+    counts = {}
+    for feature in keeping.features:
+        counts[feature.name] = reference_of(feature, columns[feature.name])
     session.keep(TrainedModel, TrainedModel(model, counts))
     yield permit.guest, ModelKept(message.conversation, message.model_id, sha256(dump_host(model).encode()).hexdigest())
 

@@ -39,7 +39,9 @@ class NodeNumbers:
 
     def join(self, values: IntArray) -> IntArray:
         """``(channels, n)`` → ``(numbers, n)``."""
-        joined = [sum(values[c] * self.base**i for i, c in enumerate(number)) for number in self.channels]
+        joined = []
+        for number in self.channels:
+            joined.append(sum(values[c] * self.base**i for i, c in enumerate(number)))
         return np.array(joined, dtype=np.int64)
 
     def split(self, sums: IntArray) -> IntArray:

@@ -223,7 +223,9 @@ class NodeSums:
             bits = self._key.number_bits * len(self._numbers_of(self._key, job).channels)
         else:
             bits = 2 * self._half * len(job.batches)
-        floors = [least_people(answer.least, answer.named, bits) for answer in self._host_bins.values()]
+        floors = []
+        for answer in self._host_bins.values():
+            floors.append(least_people(answer.least, answer.named, bits))
         return max(floors, default=1)
 
     def choice_bits(self, job: TreeJob, host: str) -> float:

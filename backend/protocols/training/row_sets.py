@@ -93,7 +93,10 @@ def _bits(blob: bytes, n: int) -> Flags:
 
 def _indices(blob: bytes, n: int, k: int) -> NDArray[np.intp]:
     """Read gaps; every index is new and below `n`."""
-    count = COUNT.unpack_from(blob, 1)[0] if len(blob) >= HEAD else n + 1
+    if len(blob) >= HEAD:
+        count = COUNT.unpack_from(blob, 1)[0]
+    else:
+        count = n + 1
     low_bytes = (count * k + 7) // 8
     split = len(blob) - low_bytes
     if count > n or split < HEAD:

@@ -188,7 +188,9 @@ class _Boosting:
         if not self._parameters.label_bound:
             return [], None
         classes = len(self._joint.classes) or 2
-        flags = [((self._joint.labels == c) & rows).astype(np.int64) for c in range(classes + classes % 2)]
+        flags = []
+        for c in range(classes + classes % 2):
+            flags.append(((self._joint.labels == c) & rows).astype(np.int64))
         total = np.array([f.sum() for f in flags[:classes]])
         return list(zip(flags[::2], flags[1::2], strict=True)), LabelBound(self._parameters.label_bound, total)
 

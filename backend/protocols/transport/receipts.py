@@ -48,7 +48,9 @@ def whole(
 
     Each party's messages stay in its order, and no message is taken before it was sent.
     """
-    sides = {host: _Side(host, deque((stated, None) for stated in r.entries)) for host, r in receipts.items()}
+    sides = {}
+    for host, r in receipts.items():
+        sides[host] = _Side(host, deque((stated, None) for stated in r.entries))
     guest_queue: _Queue = deque(((e.sender, e.receiver, e.kind, e.bytes, 0.0), e) for e in guest_transcript)
     merge = _Merge({guest: _Side(guest, guest_queue), **sides})
     while any(side.queue for side in merge.sides.values()):

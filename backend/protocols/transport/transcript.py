@@ -189,7 +189,9 @@ class Transcript:
         """Return the messages that were recorded so far."""
         with self._lock:
             conversation_log = self._conversations.get(conversation)
-            return tuple(conversation_log.entries) if conversation_log is not None else ()
+            if conversation_log is not None:
+                return tuple(conversation_log.entries)
+            return ()
 
     def forget(self, conversation: str) -> None:
         """Drop a conversation."""

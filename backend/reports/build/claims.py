@@ -42,7 +42,9 @@ def evidenced(
         )
         for name, rows in measures_of.items()
     )
-    return lines if lines or measures_by_feature is not None else None
+    if lines or measures_by_feature is not None:
+        return lines
+    return None
 
 
 def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:

@@ -124,7 +124,10 @@ def _out_of_time(record: ModelRecord) -> report.OutOfTimeLine | None:
 def _training_traffic(sources: Sources) -> tuple[report.Traffic, ...] | None:
     """Of the model's training; None if it was not logged."""
     digest = sources.record.content_hash
-    trained = [e for e in sources.entries if e.action == "train" and e.body.get("model_sha256") == digest]
+    trained = []
+    for e in sources.entries:
+        if e.action == "train" and e.body.get("model_sha256") == digest:
+            trained.append(e)
     return traffic_of(trained[-1:]) or None
 
 

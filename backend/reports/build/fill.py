@@ -24,7 +24,10 @@ def fill(part: type[P], /, *sources: object, **values: Any) -> P:
     for name, at in _from[key]:
         value = getattr(sources[at], name)
         rounding = gain if name == "gain_share" else rounded
-        values[name] = rounding(value) if isinstance(value, float) else value
+        if isinstance(value, float):
+            values[name] = rounding(value)
+        else:
+            values[name] = value
     return part(**values)
 
 

@@ -111,7 +111,10 @@ def _lines(text: str) -> str:
 def _table(table: Table) -> str:
     kinds = ['class="n"' if i in table.numeric else "" for i in range(len(table.head))]
     long = any(len(text) > LONG_CELL_LETTERS for row in table.rows for text in row[:-1])
-    many = ' class="many"' if len(table.head) > SCROLL_FROM_COLUMNS or long else ""
+    if len(table.head) > SCROLL_FROM_COLUMNS or long:
+        many = ' class="many"'
+    else:
+        many = ""
     columns = "".join(f'<col style="width:{100 * width / sum(table.widths):.1f}%">' for width in table.widths)
     head = "".join(f'<th scope="col" {k}>{escape(t)}</th>' for t, k in zip(table.head, kinds, strict=True))
     rows = ("".join(f"<td {k}>{_lines(t)}</td>" for t, k in zip(row, kinds, strict=True)) for row in table.rows)

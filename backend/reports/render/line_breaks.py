@@ -44,7 +44,9 @@ def _row(row: str, width: Callable[[str], float], room: float) -> list[str]:
             wide = piece_width = sum(map(width, piece))
         line = line + piece
         line_width = line_width + wide
-    return [*lines, line.rstrip(" ")] if line or not lines else lines
+    if line or not lines:
+        return [*lines, line.rstrip(" ")]
+    return lines
 
 
 def pieces(row: str) -> list[str]:

@@ -65,7 +65,10 @@ def _chosen(write: Writer, search: SearchLine) -> Paragraph:
     choice = search.choice
     if choice is None:
         return write.text("lda_not_chosen")
-    key = "lda_chosen_nobody" if choice.person == NOBODY else "lda_chosen"
+    if choice.person == NOBODY:
+        key = "lda_chosen_nobody"
+    else:
+        key = "lda_chosen"
     who = {"person": choice.person, "role": write.words.named("sidebar.role_", choice.role)}
     return write.text(key, name=choice.name, model=choice.model, time=minute(choice.time), reason=choice.reason, **who)
 

@@ -247,7 +247,10 @@ def _ages(write: Writer, ages: AgeCheck) -> Table:
 
 
 def _dates(write: Writer, law: Law) -> str:
-    end = write("until", day=law.effective_to) if law.effective_to else ""
+    if law.effective_to:
+        end = write("until", day=law.effective_to)
+    else:
+        end = ""
     start = write("from_day" if law.force == "not_yet" else "since", day=law.effective_from)
     return start + end + write("as_of", day=law.as_of)
 
@@ -322,7 +325,9 @@ def rules(write: Writer) -> list[Block]:
 def _pack(write: Writer, pack: PackStamp) -> str:
     """Return the name of a rule pack, marked if it is not one of Glassleaf's."""
     title = write.words.text(pack.title)
-    return title if pack.built_in else write("named", meaning=title, name=write("own_pack"))
+    if pack.built_in:
+        return title
+    return write("named", meaning=title, name=write("own_pack"))
 
 
 def evidence(write: Writer) -> list[Block]:
@@ -463,7 +468,10 @@ def _line(write: Writer, m: Evidence) -> str:
 
 def _basis(write: Writer, on: Basis) -> str:
     """Say on how many records; of decisions on which, and at which cut-off; and when, if on an earlier day."""
-    earlier_day = write("before", day=on.measured) if on.measured else ""
+    if on.measured:
+        earlier_day = write("before", day=on.measured)
+    else:
+        earlier_day = ""
     if on.cutoff is None:
         return write("on", n=whole(on.n)) + earlier_day
     part = write.part(write.content.quality.part)

@@ -39,7 +39,9 @@ def parameters(write: Writer) -> list[Block]:
     """How the model was grown, and the hashes of its halves."""
     i = write.content.identity
     grown = parameters_in_words(write.words, i.parameters, i.cipher, i.key_bits)
-    hosts = [(write("host_hash", party=write.party(host)), digest) for host, digest in i.host_sha256.items()]
+    hosts = []
+    for host, digest in i.host_sha256.items():
+        hosts.append((write("host_hash", party=write.party(host)), digest))
     return [Facts((*grown.items(), (write("guest_hash"), i.guest_sha256), *hosts))]
 
 
@@ -122,7 +124,9 @@ def _tag(write: Writer, tag: str) -> str:
     """Return an owner's own tag in words; a tag that the catalogue does not know stays as it is."""
     key = tag.strip().casefold().replace(" ", "_")
     in_words = write.words.named("document.tag_", key)
-    return in_words if in_words != key else tag.replace("_", " ") or NONE
+    if in_words != key:
+        return in_words
+    return tag.replace("_", " ") or NONE
 
 
 def quality(write: Writer) -> list[Block]:

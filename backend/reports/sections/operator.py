@@ -284,7 +284,9 @@ def _change(write: Writer, line: ChangeLine) -> str:
     parts = (part for part in line.detail.split(", ") if part)
     names = [write.party(part) if line.action == "dossier" else words.named(prefix, part) for part in parts]
     text = words(f"details.change_{line.action.replace('-', '_')}")
-    return write.says(text, write.listed(names)) if names else text
+    if names:
+        return write.says(text, write.listed(names))
+    return text
 
 
 def standards(write: Writer) -> list[Block]:

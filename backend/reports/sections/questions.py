@@ -113,7 +113,10 @@ def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
         if furthest is None:
             continue
         pair = both[id(furthest)]
-        figures = {key: value(write, m) for key, m in (("before", pair.before), ("after", pair.after)) if m}
+        figures = {}
+        for key, m in (("before", pair.before), ("after", pair.after)):
+            if m:
+                figures[key] = value(write, m)
         about = {
             "feature": write.named(pair.feature, pair.meaning),
             "group": write.words.text(furthest.about),

@@ -71,10 +71,11 @@ def _reasons(write: Writer) -> list[Block]:
     words = write.words
     if not lines:
         return []
-    texts = [
-        Paragraph(words(f"compared.report_{line.against}", people=whole(line.people), notices=whole(line.notices)))
-        for line in lines
-    ]
+    texts = []
+    for line in lines:
+        texts.append(
+            Paragraph(words(f"compared.report_{line.against}", people=whole(line.people), notices=whole(line.notices)))
+        )
     return [Heading(words("compared.report"), 2), *texts, Paragraph(words("compared.report_note"), "note")]
 
 

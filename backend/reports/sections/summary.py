@@ -59,7 +59,10 @@ def _policy(write: Writer) -> Paragraph:
         line = f"{policy.decline_at:g}"
     if not policy.version:
         return Paragraph(write("policy_not_set", line=line), "finding")
-    refer = line if policy.refer_at is None else percent(policy.refer_at)
+    if policy.refer_at is None:
+        refer = line
+    else:
+        refer = percent(policy.refer_at)
     words = write("policy_two" if policy.refer_at is None else "policy_three", line=line, refer=refer)
     if policy.points:
         points = write("policy_points", points=policy.points)

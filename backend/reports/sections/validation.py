@@ -38,11 +38,10 @@ def validation(write: Writer) -> list[Block]:
     if section is None:
         return [write.text("validation_none")]
     say = write.words
-    lines = [
-        say("validation.switched_off", test=say(f"validation.test_{test.id}"), because=test.because)
-        for test in section.tests
-        if test.verdict == "off"
-    ]
+    lines = []
+    for test in section.tests:
+        if test.verdict == "off":
+            lines.append(say("validation.switched_off", test=say(f"validation.test_{test.id}"), because=test.because))
     if section.unexamined:
         lines.append(say("validation.unexamined", listed=by_party(write, section.unexamined)))
     if section.tightened:
@@ -87,7 +86,9 @@ def _made(write: Writer, line: MeasuredEntry) -> str:
 def every_test(write: Writer) -> list[Block]:
     """A row a test; nothing if the suite was not run."""
     section = write.content.validation
-    return [] if section is None else [table(write, section.tests)]
+    if section is None:
+        return []
+    return [table(write, section.tests)]
 
 
 def verdicts_of(write: Writer, ids: Collection[str]) -> str:
@@ -105,17 +106,16 @@ def verdicts_of(write: Writer, ids: Collection[str]) -> str:
 
 def counts(write: Writer, section: Validation) -> str:
     """Return how many tests have which verdict."""
-    many = {
-        name: sum(test.verdict == verdict for test in section.tests)
-        for name, verdict in (
-            ("passed", "pass"),
-            ("undecided", "undecided"),
-            ("warned", "warn"),
-            ("failed", "fail"),
-            ("missing", "not_provided"),
-            ("off", "off"),
-        )
-    }
+    many = {}
+    for name, verdict in (
+        ("passed", "pass"),
+        ("undecided", "undecided"),
+        ("warned", "warn"),
+        ("failed", "fail"),
+        ("missing", "not_provided"),
+        ("off", "off"),
+    ):
+        many[name] = sum(test.verdict == verdict for test in section.tests)
     return write.words(
         "validation.sentence", n=whole(section.n), cutoff=write.line(section.cutoff, section.policy), **many
     )

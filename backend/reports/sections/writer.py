@@ -147,7 +147,9 @@ def whole(value: float | None) -> str:
 
 def figure(value: float | None) -> str:
     """Return a figure with all the digits that a report holds; a dash if there is none."""
-    return NONE if value is None else f"{value:z.4f}".replace("-", "−")
+    if value is None:
+        return NONE
+    return f"{value:z.4f}".replace("-", "−")
 
 
 def bits(value: float | None) -> str:

@@ -68,7 +68,10 @@ class Known:
         entry = self.features.get(feature)
         if entry is None:
             return Text(feature)
-        english = brief(entry.meaning.en) if entry.described else feature
+        if entry.described:
+            english = brief(entry.meaning.en)
+        else:
+            english = feature
         return Text(english, brief(entry.meaning.zh))
 
     def title(self, party: str) -> Text:

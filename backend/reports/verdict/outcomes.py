@@ -209,7 +209,10 @@ def _gap(row: Evidence | None) -> Remark:
 
 def _not_measured(model: Known, claim: str, measured: Collection[str]) -> Iterator[Fact]:
     """Yield one fact about the protected features for which a claim was not measured."""
-    protected = [f.feature for f in model.compliance.findings if f.status in PROTECTED and f.usage.splits]
+    protected = []
+    for f in model.compliance.findings:
+        if f.status in PROTECTED and f.usage.splits:
+            protected.append(f.feature)
     lacking = [name for name in dict.fromkeys((*protected, *model.record.exclude)) if name not in measured]
     if not lacking:
         return

@@ -26,7 +26,10 @@ def run(seed: int, people: int = PEOPLE, pairs: int = PAIRS) -> AttackOutcome:
     """Say of pairs of people who has the larger value, feature by feature, from the ranks that the Host sends."""
     setup = attack_setup(people)
     draw = np.random.default_rng(seed)
-    features = [f for f in setup.federation.party(HOST).features if setup.host.columns[f.name].dtype.kind == "f"]
+    features = []
+    for f in setup.federation.party(HOST).features:
+        if setup.host.columns[f.name].dtype.kind == "f":
+            features.append(f)
     n = len(setup.host.ids)
     drawn_pairs = draw.integers(n, size=(pairs, 2))
     noisy = NoisyColumns(setup.host, features, draw.bytes(32))

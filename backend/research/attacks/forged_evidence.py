@@ -57,7 +57,10 @@ def _rewritten(consistent: bool, gone: int) -> bool:
     for _ in range(2):
         log.add("score", {"salt": secrets.token_hex(16)}, "analyst", "analyst")
     if not consistent:  # a longer log takes the place of the one before
-        newer = log.head() if log.head().number > stored_head.number else stored_head
+        if log.head().number > stored_head.number:
+            newer = log.head()
+        else:
+            newer = stored_head
         return log.verify({"witness": [KeptHead(newer.number, newer.hash)]}).holds
     try:
         keep_head(witness, GUEST, signed_report("d", log.proof(stored_head.number), key))

@@ -63,7 +63,9 @@ def run(seed: int, people: int = PEOPLE, splits: int = SPLITS) -> AttackOutcome:
 
 def drawn(draw: np.random.Generator, labels: NDArray[np.float64], n: int) -> IntArray:
     """Return `n` rows in a random order, half of each label, ``(n,)``."""
-    rows = [draw.choice(np.flatnonzero(labels == label), n // 2, replace=False) for label in (0, 1)]
+    rows = []
+    for label in (0, 1):
+        rows.append(draw.choice(np.flatnonzero(labels == label), n // 2, replace=False))
     return draw.permutation(np.concatenate(rows))
 
 

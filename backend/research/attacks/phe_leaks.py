@@ -66,7 +66,9 @@ def run_exponents(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
 
     def with_phe() -> tuple[int, int]:
         public = phe.PaillierPublicKey(int(key.n))
-        sent = [public.encrypt(float(w) if c else 0) for w, c in zip(weights, candidate, strict=True)]
+        sent = []
+        for w, c in zip(weights, candidate, strict=True):
+            sent.append(public.encrypt(float(w) if c else 0))
         return matches([number.exponent != 0 for number in sent], candidate)
 
     def shipped() -> tuple[int, int]:

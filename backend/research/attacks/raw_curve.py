@@ -39,7 +39,9 @@ def run(seed: int, pairs: int = 128) -> AttackOutcome:
         return matches([on_curve(ladder(_clamped(), hash_to_u(data))) for data in blinded], first)
 
     def shipped() -> tuple[int, int]:
-        elements = [blind(data, scalar) for data, scalar in zip(blinded, random_scalars(pairs), strict=True)]
+        elements = []
+        for data, scalar in zip(blinded, random_scalars(pairs), strict=True):
+            elements.append(blind(data, scalar))
         return matches([on_curve(mpz.from_bytes(element, "little") % P) for element in elements], first)
 
     rates = {"small_order": _residues_read() / SCALARS, "identity_accepted": float(_identity_accepted())}

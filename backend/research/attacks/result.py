@@ -105,7 +105,9 @@ class AttackResult(AttackRow):
     @property
     def defence_on(self) -> float | None:
         """Success rate against what is shipped; None if no defence is shipped yet."""
-        return None if self.outcome.on is None else self.outcome.on.rate
+        if self.outcome.on is None:
+            return None
+        return self.outcome.on.rate
 
     @property
     def chance(self) -> float:

@@ -37,11 +37,15 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> Atta
     keys = honest_keys(key_bits)
 
     def under_riac() -> tuple[int, int]:
-        labels_read = [read_labels([*zip(*riac.encrypt(x), strict=True)], riac.modulus) for x in labels]
+        labels_read = []
+        for x in labels:
+            labels_read.append(read_labels([*zip(*riac.encrypt(x), strict=True)], riac.modulus))
         return matches([bool(v) for row in labels_read for v in row], np.array(labels, dtype=bool))
 
     def under_paillier() -> tuple[int, int]:
-        labels_read = [read_labels([keys.guest.encrypt_numbers(x)], keys.host.key.n2) for x in labels]
+        labels_read = []
+        for x in labels:
+            labels_read.append(read_labels([keys.guest.encrypt_numbers(x)], keys.host.key.n2))
         return matches([bool(v) for row in labels_read for v in row], np.array(labels, dtype=bool))
 
     plaintexts = [draw.integers(0, LARGE, BLOCK).tolist() for _ in range(blocks)]
@@ -89,7 +93,10 @@ def hidden_lattice(parts: Sequence[Sequence[mpz]], modulus: mpz) -> Vectors:
     """A reduced basis, ``(RANK, n)``, of the integer vectors that the ciphertexts are made of, the shortest first."""
     n = len(parts[0])
     columns = [[int(modulus * c) for c in part] for part in parts]
-    multiples = [int(modulus * modulus) * (i == j) for i in range(len(parts)) for j in range(len(parts))]
+    multiples = []
+    for i in range(len(parts)):
+        for j in range(len(parts)):
+            multiples.append(int(modulus * modulus) * (i == j))
     short = _without(columns, multiples)[: n - RANK]
     return _without([[v << WEIGHT for v in row] for row in short], [])
 
@@ -98,7 +105,9 @@ def _without(columns: Vectors, multiples: list[int]) -> Vectors:
     """Reduced basis of the integer vectors u, ``(n,)``, with u·column = 0 for all `columns`, up to the rows of `multiples`."""
     n = len(columns[0])
     width = len(columns)
-    rows = [[int(i == j) for j in range(n)] + [column[i] for column in columns] for i in range(n)]
+    rows = []
+    for i in range(n):
+        rows.append([int(i == j) for j in range(n)] + [column[i] for column in columns])
     rows += [[0] * n + multiples[at : at + width] for at in range(0, len(multiples), width)]
     reduced: Vectors = [[int(v) for v in row] for row in fmpz_mat(rows).lll().tolist()]
     return [row[:n] for row in reduced if not any(row[n:])]

@@ -68,7 +68,9 @@ def identify(
     expected = setup.keep.astype(np.int64) @ entries.T.astype(np.int64) + np.array(constant)
     fits = np.abs(expected - np.array(released.units, dtype=np.int64)) <= released.dither
     consistent += fits.sum(axis=0).tolist()
-    unique = [len(np.unique(p[f])) == 1 for p, f in zip(_paths(setup, rows).T, fits.T, strict=True)]
+    unique = []
+    for p, f in zip(_paths(setup, rows).T, fits.T, strict=True):
+        unique.append(len(np.unique(p[f])) == 1)
     return sum(unique), len(rows)
 
 

@@ -41,9 +41,9 @@ def run_changed_row(seed: int, people: int = PEOPLE, targets: int = 6) -> Attack
     def groups(host: HostParty, group: NDArray[np.intp]) -> tuple[float, float]:
         changed = setup.guest.take(group)
         other_person = setup.guest.take(np.array([(group[0] + 1) % len(setup.guest.ids)]))
-        columns = {
-            name: np.concatenate([other_person.columns[name], changed.columns[name][1:]]) for name in changed.columns
-        }
+        columns = {}
+        for name in changed.columns:
+            columns[name] = np.concatenate([other_person.columns[name], changed.columns[name][1:]])
         swapped = replace(changed, columns=columns)
         difference = _sum(setup, host, swapped, IDS[0]) - _sum(setup, host, setup.guest.take(group), IDS[0])
         alone = replace(other_person, ids=changed.ids[:1])
@@ -79,7 +79,9 @@ def run_dither(seed: int, people: int = PEOPLE, targets: int = 60) -> AttackOutc
     layout = Packing(setup.rounded()).layout
     half = half_units(DITHER, layout.dither_bits)
     has_record = np.ones(targets, dtype=bool)
-    salted = [dithers(f"salt {i}", layout, table.ids, has_record, half) for i in range(len(IDS))]
+    salted = []
+    for i in range(len(IDS)):
+        salted.append(dithers(f"salt {i}", layout, table.ids, has_record, half))
     host = _host(setup, None, dither=DITHER)
     shipped = [_scored(setup, host, table, model_id) for model_id in IDS]
 
@@ -118,7 +120,9 @@ def _differences(
 def _host(setup: AttackSetup, accountant: Accountant | None, dither: float = 0.0) -> HostParty:
     """The Host with the same trees under several ids, each with a salt of its own."""
     model = replace(load_host(setup.partial_model), layout=Packing(setup.rounded()).layout)
-    texts = {model_id: dump_host(replace(model, salt=f"salt of {model_id}")) for model_id in IDS}
+    texts = {}
+    for model_id in IDS:
+        texts[model_id] = dump_host(replace(model, salt=f"salt of {model_id}"))
     features = setup.federation.party(HOST).features
     store = memory_store(texts)
     return HostParty(HOST, setup.host, features, store, simulated=True, accountant=accountant, dither=dither)

@@ -122,7 +122,10 @@ def watch(
     trained = train(federation, tables, labels, parameters, view, memory_store())
     ids = list(trained.part_of)
     training = np.array([part == "training" for part in trained.part_of.values()])
-    members = [name for name, in_training in zip(ids, training.tolist(), strict=True) if in_training]
+    members = []
+    for name, in_training in zip(ids, training.tolist(), strict=True):
+        if in_training:
+            members.append(name)
     of_guest = tables[federation.guest.name].row_of
     return Watched(
         _standardised(tables[HOST].take(np.array([tables[HOST].row_of[i] for i in members]))),

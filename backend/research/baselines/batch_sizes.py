@@ -53,7 +53,9 @@ def points(runs: Iterable[Comparison]) -> tuple[BatchTimes, ...]:
 def leads(measured: Sequence[BatchTimes]) -> tuple[Lead, ...]:
     """Return which protocol is faster between which sizes."""
     groups = [(wins, list(group)) for wins, group in groupby(measured, lambda point: point.wins)]
-    until = [_crossing(group_before[-1], group_after[0]) for (_, group_before), (_, group_after) in pairwise(groups)]
+    until = []
+    for (_, group_before), (_, group_after) in pairwise(groups):
+        until.append(_crossing(group_before[-1], group_after[0]))
     return tuple(
         Lead(wins, group[0].samples, group[-1].samples, cross) for (wins, group), cross in zip_longest(groups, until)
     )

@@ -124,7 +124,10 @@ def by_paths(
         Whether a Host sees which samples reach its splits.
     """
     on_path = knowledge.of_hosts[leaves]
-    path = float(on_path.sum(axis=1).mean()) if len(leaves) else 0.0
+    if len(leaves):
+        path = float(on_path.sum(axis=1).mean())
+    else:
+        path = 0.0
     if len(leaves):
         leaves_known = float((on_path > 0).sum(axis=1).mean())
     else:

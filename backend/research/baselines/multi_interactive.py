@@ -65,7 +65,9 @@ class MultiInteractive:
         rows, nodes = batch.settle(*batch.at_roots(which))
         while len(rows):
             owner = trees.owner[nodes]
-            rows_of_host = {trees.parties[p]: np.flatnonzero(owner == p) for p in np.unique(owner)}
+            rows_of_host = {}
+            for p in np.unique(owner):
+                rows_of_host[trees.parties[p]] = np.flatnonzero(owner == p)
             for host, some in rows_of_host.items():
                 at = to_numbers(rows[some], batch.n), to_numbers(nodes[some], len(trees))
                 conversation.send(host, AskWalk(conversation.name, self._one_step, *at))

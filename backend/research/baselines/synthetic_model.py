@@ -108,7 +108,9 @@ def make_up(shape: Shape, samples: int, seed: int) -> SyntheticModel:
     }
     dictionary = tuple((party, f) for party, features_of_party in features.items() for f in features_of_party)
     model = GuestModel(GUEST, hosts, trees, (0.0,), SCORE_BITS, dictionary, rules[GUEST])
-    partial_models = {h: HostModel(h, GUEST, hosts, model.skeletons, rules[h], SYNTHETIC) for h in hosts}
+    partial_models = {}
+    for h in hosts:
+        partial_models[h] = HostModel(h, GUEST, hosts, model.skeletons, rules[h], SYNTHETIC)
     return SyntheticModel(model, partial_models, tables)
 
 
@@ -162,19 +164,20 @@ class SyntheticFederation:
         self._key = key
         self._hosts = synthetic.model.hosts
         self._network = Network()
-        hosts = [
-            HostParty(
-                name,
-                synthetic.tables[name],
-                federation.party(name).features,
-                memory_store({SYNTHETIC: dump_host(partial_model)}),
-                simulated=True,
-                key_floor=key.bits,
-                pool=HOST_POOL if pools else 0,
-                kinds=WALK_KINDS,
+        hosts = []
+        for name, partial_model in synthetic.partial_models.items():
+            hosts.append(
+                HostParty(
+                    name,
+                    synthetic.tables[name],
+                    federation.party(name).features,
+                    memory_store({SYNTHETIC: dump_host(partial_model)}),
+                    simulated=True,
+                    key_floor=key.bits,
+                    pool=HOST_POOL if pools else 0,
+                    kinds=WALK_KINDS,
+                )
             )
-            for name, partial_model in synthetic.partial_models.items()
-        ]
         self._simulated = SimulatedHosts(self._network, hosts)
 
     def __enter__(self) -> SyntheticFederation:

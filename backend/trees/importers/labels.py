@@ -40,7 +40,9 @@ def fit_to_label(model: WholeModel, label: Label, label_is: str | None = None) -
         raise ModelError("model_of_other_task", file=model.file, found=of_model, expected=expected, label=column)
     if label.task == "binary":
         if label_is is not None:
-            return model if label_is == label.positive else _turned_round(model)
+            if label_is == label.positive:
+                return model
+            return _turned_round(model)
         return _oriented_to(model, label.positive)
     if label.task == "classes":
         return _in_order_of(model, label.classes)

@@ -222,7 +222,10 @@ def _named(
     where: Mapping[str, str], in_file: Sequence[str] | None, feature: Feature, given_texts: Sequence[str | None] | None
 ) -> dict[int, str]:
     """Return the text of each code: from `given_texts`, else from the file."""
-    texts_by_code = given_texts if given_texts is not None else in_file or ()
+    if given_texts is not None:
+        texts_by_code = given_texts
+    else:
+        texts_by_code = in_file or ()
     texts = tuple((text or "").strip() for text in texts_by_code)  # stripped as cells are
     if len(set(texts)) != len(texts):
         raise ModelError("category_text_repeated", **where)
@@ -290,7 +293,10 @@ def _proven(
         proven = trained_codes == federation_codes.keys()
     if proven:
         return federation_codes
-    occurred = tuple(sorted(trained_codes)) if trained_codes is not None else tuple(used_codes)
+    if trained_codes is not None:
+        occurred = tuple(sorted(trained_codes))
+    else:
+        occurred = tuple(used_codes)
     raise ModelError("category_codes_unproven", **where, codes=occurred, known=tuple(federation_codes.values()))
 
 

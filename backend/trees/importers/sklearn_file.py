@@ -87,7 +87,10 @@ def read_sklearn(name: str, document: Any) -> WholeModel:
         raise damaged(f"{name}, features", n, f"1 … {MAX_FEATURES:,}")
     if not set(file.categories) <= set(range(n)):
         raise damaged(f"{name}, categories", tuple(sorted(file.categories)), f"0 … {n - 1}")
-    ours = at_most_float32 if file.compares == "float32" else at_most
+    if file.compares == "float32":
+        ours = at_most_float32
+    else:
+        ours = at_most
     trees = tuple(_read_tree(f"{name}, tree {t}", tree, ours, n) for t, tree in enumerate(file.trees))
     model = WholeModel(
         file=name,

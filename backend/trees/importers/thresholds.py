@@ -25,7 +25,9 @@ def below_float32(threshold: float) -> float:
     high = _BEYOND if np.isinf(top) else float(top)
     middle = (low + high) / 2.0  # exact: one bit more than float32 has
     tie_goes_up = bool(under.view(np.uint32) & 1)
-    return middle if tie_goes_up else math.nextafter(middle, math.inf)
+    if tie_goes_up:
+        return middle
+    return math.nextafter(middle, math.inf)
 
 
 def at_most_float32(threshold: float) -> float:
@@ -42,4 +44,6 @@ def at_most_float32(threshold: float) -> float:
 def at_most(threshold: float) -> float:
     """``value <= threshold`` as ``value < T``; never infinite, which JSON cannot hold."""
     above = math.nextafter(threshold, math.inf)
-    return math.copysign(LARGEST, above) if math.isinf(above) else above
+    if math.isinf(above):
+        return math.copysign(LARGEST, above)
+    return above

@@ -60,7 +60,10 @@ class WholeSplit:
     def goes_left(self, column: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Decide each number or code of a column, ``(n,)``."""
         in_codes = np.isin(column, list(self.codes)) == self.codes_left
-        is_left = in_codes if self.threshold is None else column < self.threshold
+        if self.threshold is None:
+            is_left = in_codes
+        else:
+            is_left = column < self.threshold
         return np.where(np.isnan(column), self.default_left, is_left)
 
 

@@ -210,7 +210,9 @@ def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
         raise ModelError("leaves_of_several_weights", where=where)
     kinds = tree.split_type or [0] * len(tree.left_children)
     columns = (tree.left_children, tree.right_children, tree.split_indices, tree.default_left, kinds)
-    lengths = {len(column) for column in (*columns, tree.split_conditions, tree.loss_changes, tree.sum_hessian)}
+    lengths = set()
+    for column in (*columns, tree.split_conditions, tree.loss_changes, tree.sum_hessian):
+        lengths.add(len(column))
     if lengths != {n}:
         raise damaged(where, tuple(sorted(lengths)), n)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -158,7 +158,9 @@ class SecretWords:
 
     def of_records(self) -> NDArray[np.uint64]:
         """Return ``(n,)`` words, one for each record."""
-        digests = [hashlib.blake2b(i.encode(errors="surrogatepass"), key=self._key, digest_size=8) for i in self._ids]
+        digests = []
+        for i in self._ids:
+            digests.append(hashlib.blake2b(i.encode(errors="surrogatepass"), key=self._key, digest_size=8))
         return np.frombuffer(b"".join(digest.digest() for digest in digests), dtype="<u8")
 
     def stream(self, count: int) -> NDArray[np.uint64]:

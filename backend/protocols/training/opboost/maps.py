@@ -69,7 +69,10 @@ class Noise(NoiseTerms):
 
         Both mechanisms draw from one distribution, and are one setting.
         """
-        theta = RANGES["theta"][0] if self.map == "global" else self.theta
+        if self.map == "global":
+            theta = RANGES["theta"][0]
+        else:
+            theta = self.theta
         alpha = self.alpha if self.map == "adj" else 1.0
         levels = self.levels
         return Noise(self.map, "exponential", float(self.epsilon), int(theta), float(alpha), levels)
