@@ -37,7 +37,8 @@ def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostRepla
     for host in runtime.hosts:
         log, registered = runtime.operator.logged(host)
         by_model = defaultdict(list)
-        for row in log.rows() if log is not None else ():
+        # Questions about many people at once are of no model; `re-perform` looks at them.
+        for row in log.rows((SCORE, REASONS)) if log is not None else ():
             by_model[row.model_id].append(row)
         for model_id, logged_rows in by_model.items():
             about = store.artefact(model_id), registered(model_id), runtime.keys.floor

@@ -13,10 +13,11 @@ from backend.data.table import SampleSheet
 from backend.protocols.simulation import simulator
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
+from backend.services.fairness import DisparityRequest
 from backend.services.reasons import CohortRequest, ReasonsRequest
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
-from backend.store.accountant import REASONS
+from backend.store.accountant import GROUPS, REASONS
 from backend.store.request_log import RequestLog
 
 
@@ -45,6 +46,17 @@ def test_requests_of_an_honest_guest_are_opened_and_then_forgotten(glassleaf):
     assert glassleaf.audit.replay("demo") == ()
     logged = [entry for entry in glassleaf.audit.entries("demo") if entry.action == "replay"]
     assert [(e.body["rows"], e.body["problems"]) for e in logged] == [(0, 0), (3, 0), (0, 0)]
+
+
+def test_a_question_about_groups_which_is_of_no_model_stays_in_the_log_and_stops_no_replay(glassleaf):
+    record = glassleaf.models.get("latest")
+    glassleaf.fairness.start(DisparityRequest(record.id, "gender", key_bits=512)).get()
+    scored(glassleaf, people=1)
+    [found] = glassleaf.audit.replay("demo")
+    assert (found.model_id, found.found.rows, found.found.problems) == (record.id, 1, ())
+    here = runtime_of(glassleaf)
+    logs = [here.operator.logged(host)[0] for host in here.hosts]
+    assert (GROUPS, "") in {(row.kind, row.model_id) for log in logs for row in log.rows()}
 
 
 @pytest.mark.slow
