@@ -21,14 +21,18 @@ P = 1
 SALT = 16  # bytes, RFC 7914 §2
 NONCE = 12  # bytes, NIST SP 800-38D §5.2.1.1
 PASSPHRASE_MIN = 12  # characters
-MAX_BYTES = 1 << 24  # of a backup file
+MAX_BYTES = 1 << 28  # of a backup file: some sixty keys of RLWE's largest ring, 4 MB each as text
 _ENVELOPE = TypeAdapter(dict[str, str])
 
 
 def seal(body: bytes, passphrase: str, about: str) -> bytes:
     """Encrypt; `about` is said in the file in the clear and cannot be changed.
 
-    Raises ParameterError if the passphrase is shorter than :data:`PASSPHRASE_MIN` characters.
+    Raises
+    ------
+    ParameterError
+        The passphrase is shorter than :data:`PASSPHRASE_MIN` characters, or the file would be longer than :data:`MAX_BYTES`, so that
+        :func:`unseal` would refuse it.
     """
     if len(passphrase) < PASSPHRASE_MIN:
         raise ParameterError("passphrase_too_short", found=len(passphrase), least=PASSPHRASE_MIN)
@@ -36,7 +40,10 @@ def seal(body: bytes, passphrase: str, about: str) -> bytes:
     nonce = secrets.token_bytes(NONCE)
     blob = AESGCM(file_key(passphrase, salt)).encrypt(nonce, body, _bound(about))
     parts = {"salt": salt.hex(), "nonce": nonce.hex(), "body": blob.hex()}
-    return json.dumps({"format": FORMAT, "about": about, **parts}).encode()
+    file = json.dumps({"format": FORMAT, "about": about, **parts}).encode()
+    if len(file) > MAX_BYTES:
+        raise ParameterError("keys_exceed_backup", found=len(file), most=MAX_BYTES)
+    return file
 
 
 def unseal(file: bytes, passphrase: str) -> tuple[str, bytes]:

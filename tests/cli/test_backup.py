@@ -1,6 +1,7 @@
 """`backup` and `restore` from a shell: what comes back scores the same, says who it was, and a server's databases are not forgotten."""
 
 import json
+import secrets
 import sqlite3
 import zipfile
 from hashlib import sha256
@@ -50,6 +51,18 @@ def test_what_comes_back_scores_the_same_and_its_log_holds(run, home, tmp_path, 
     assert entry.body["manifest_sha256"] == wrote["sha256"]
     status, _, err = run("restore", tmp_path / "h.zip", "--passphrase-file", passphrase)
     assert status == 1 and "not empty" in err
+
+
+def test_keys_of_many_rings_come_back(run, home, tmp_path, monkeypatch, passphrase):
+    old = copied_home(home, tmp_path / "old")
+    many = secrets.token_bytes(8_000_000)  # the README's commands leave 7 MB of keys
+    (old / "parties" / "demo" / "bank" / "many.key").write_bytes(many)
+    monkeypatch.setenv("GLASSLEAF_HOME", str(old))
+    assert run("backup", tmp_path / "h.zip", "--with-keys", "--passphrase-file", passphrase)[0] == 0
+    monkeypatch.setenv("GLASSLEAF_HOME", str(tmp_path / "new"))
+    status, _, err = run("restore", tmp_path / "h.zip", "--passphrase-file", passphrase)
+    assert status == 0, err
+    assert (tmp_path / "new" / "parties" / "demo" / "bank" / "many.key").read_bytes() == many
 
 
 def test_keys_that_stay_out_are_said(run, home, tmp_path, monkeypatch):

@@ -50,6 +50,14 @@ def test_a_short_passphrase_is_refused():
         seal(BODY, "p" * (PASSPHRASE_MIN - 1), "x")
 
 
+def test_a_file_that_would_be_refused_is_not_written(sealed, monkeypatch):
+    monkeypatch.setattr(key_backup, "MAX_BYTES", len(sealed))
+    assert unseal(seal(BODY, PASSPHRASE, "bank in demo"), PASSPHRASE) == ("bank in demo", BODY)
+    with pytest.raises(ParameterError) as caught:
+        seal(BODY + b"!", PASSPHRASE, "bank in demo")
+    assert caught.value.code == "keys_exceed_backup"
+
+
 def test_a_cut_file_is_refused_before_any_work(sealed):
     for length in (0, 1, len(sealed) // 2, len(sealed) - 1):
         with pytest.raises(ParameterError):
