@@ -28,6 +28,8 @@ AXE = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}
 MEASURED = (ROOT / "tests" / "e2e" / "measured.js").read_text(encoding="utf-8")
 WORDS = (ROOT / "tests" / "e2e" / "words.js").read_text(encoding="utf-8")
 MOST_WORDS = {"en": 250, "zh": 450}  # that a page says as it opens, folds closed: English words, or Chinese characters
+# The page that was asked for has come, and is not the one before it.
+HEADED = "title => [...document.querySelectorAll('h1')].some(h => h.innerText.trim() === title)"
 PAGES = sorted(file.stem for file in (ROOT / "pages").glob("[a-z]*.py") if file.stem != "not_found")
 
 pytestmark = pytest.mark.e2e
@@ -66,12 +68,15 @@ def test_no_page_has_a_grave_fault(
         page.add_style_tag(content="* { transition: none !important }")  # colours on their way are no fault
         found = []
         read = {}
+        texts = Texts(locale[:2])
+        titles = {name: texts(f"{name}.title") for name in PAGES}
         for theme, pages in pages_of_themes:
             page.emulate_media(color_scheme=theme)
             for name in pages:
                 page.evaluate(OPEN, name)
                 page.wait_for_url(f"**/{'' if name == 'overview' else name}*", timeout=PATIENCE)
                 page.wait_for_timeout(400)  # until the script has begun, also if its theme has just changed
+                page.wait_for_function(HEADED, arg=titles[name], timeout=PATIENCE)
                 page.wait_for_function(SETTLED, timeout=PATIENCE)
                 found += [f"{name}, {theme}: {fault}" for fault in lasting(page)]
                 read[name] = page.evaluate(WORDS)[locale[:2]]
