@@ -203,9 +203,9 @@ class Federation:
         self.network.starting.discard(name)
 
     def with_options(self, options):
-        """The Guest's runtime as services set it up."""
+        """The Guest's runtime as services set it up; the Hosts are real ones, which answer no research."""
         self.guest.close()
-        self.options = options
+        self.options = {name: value for name, value in options.items() if name != "kinds"}
         self.guest = self._guest()
         return self.guest
 
