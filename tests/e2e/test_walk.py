@@ -203,7 +203,7 @@ def _race(page) -> None:
     for name in ("race", "by_size", "figures", "learned"):
         heading = page.get_by_role("heading", name=T(f"protocols.{name}"), exact=True)
         expect(heading).to_have_count(1, timeout=PATIENCE)
-    points = page.locator('[data-name="glassleaf-protocols_batches"] circle')
+    points = page.locator("[data-testid=stVegaLiteChart] .mark-symbol path")
     points.nth(3).wait_for()  # two sizes or more, two lines
 
 
