@@ -62,7 +62,7 @@ faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers:
 	@FAULT_KILLS=$(KILLS) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m faults
 
 .PHONY: mutants
-mutants: .venv-dev ## Break forty places of the backend one by one, and see whether the tests of the same folder notice (an hour; SEED=2: others)
+mutants: .venv-dev ## Break forty places of the backend one by one, and see whether the tests of the same folder notice (others: make mutants SEED=2)
 	@$(PY) tests/break_places.py --seed $(or $(SEED),1)
 
 .PHONY: e2e

@@ -268,7 +268,7 @@ def records(row: Evidence) -> str:
 
 
 def group(t: Texts, row: Evidence) -> str:
-    """Return a group in words of this language; what a code stands for is its owner's word."""
+    """Return a group in words of this language; the meaning of a code is its owner's text."""
     return markdown(t.text(row.about))
 
 

@@ -85,7 +85,7 @@ def share(value: float) -> str:
 
 
 def legend(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the lines of a legend: a sample of a stroke, and what it stands for."""
+    """Return the entries of a legend: a sample of each stroke, and its meaning."""
     return [
         f'<line x1="0" x2="28" y1="{charts.LINE * at + 8}" y2="{charts.LINE * at + 8}" {look}/>'
         f'<text x="36" y="{charts.LINE * at + 12}" text-anchor="start">{label(words)}</text>'

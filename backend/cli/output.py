@@ -276,7 +276,7 @@ def text_of(file: Path) -> str:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """Return the parts of a list, written as a line of CSV: a part with a comma stands in double quotes.
+    """Return the parts of a list that is written as a line of CSV; a part with a comma is quoted.
 
     Raises
     ------

@@ -164,7 +164,7 @@ def _entry(file: str, line: int, cells: dict[str, str]) -> tuple[dict[str, objec
 
 
 def _codes(where: str | Remark, cell: str) -> tuple[dict[str, str], list[Remark]]:
-    """Return what codes stand for, and what cannot be read."""
+    """Return the meaning of each code, and the problems of what cannot be read."""
     categories: dict[str, str] = {}
     problems = []
     for part in filter(None, (part.strip() for part in cell.split(";"))):

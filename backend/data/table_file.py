@@ -256,7 +256,7 @@ def codec_of(encoding: str, start: bytes) -> str:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Return whether bytes are text in UTF-8; a zero byte is none that a table holds, but UTF-16 is full of them."""
+    """Return whether bytes are text in UTF-8. No table holds a zero byte; UTF-16 is full of them."""
     try:
         data.decode()
     except UnicodeDecodeError:

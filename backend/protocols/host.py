@@ -215,7 +215,7 @@ class HostParty:
             table,
             {feature.name: feature for feature in features},
             facts,
-            {**_all_kinds(), **kinds},
+            _with_more(_all_kinds(), kinds),
             floors or Floors(),
             self._partial_models,
             self._sessions,
@@ -556,6 +556,14 @@ def _all_kinds() -> Kinds:
         **REASONS_KINDS,
         **GROUP_KINDS,
     }
+
+
+def _with_more(kinds: Kinds, more: Kinds) -> Kinds:
+    """Return kinds of messages and further ones; raises ValueError if one of these would take another rule for a kind that has one."""
+    replaced = sorted(kind.__name__ for kind in kinds.keys() & more.keys())
+    if replaced:
+        raise ValueError(f"A Host has a rule for {', '.join(replaced)}; further kinds must be messages of their own.")
+    return {**kinds, **more}
 
 
 def _counts(answer: HeldRecords, n_people: int) -> tuple[int, int, int]:

@@ -102,7 +102,7 @@ class Ring:
         return ciphertext
 
     def plus(self, left: Any | None, right: Any | None) -> Any | None:
-        """Return the sum of two ciphertexts, computed in place of the left one; None stands for 0."""
+        """Return the sum of two ciphertexts, written into the left one; None is 0."""
         if left is None:
             return right
         if right is None:

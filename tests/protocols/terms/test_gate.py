@@ -11,6 +11,7 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.approvals.messages import AskApproval, AskTraining
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
+from backend.protocols.host import _all_kinds, _with_more
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.terms.records import Roster, Rows, open_rows
 from backend.protocols.training.messages import ReportWrongAnswer
@@ -98,3 +99,11 @@ def test_no_handler_behind_the_gate_has_a_table_or_a_database(host):
 def test_a_kind_that_nobody_knows_is_refused(host):
     with raises(SecurityError, "kind_not_answered", kind="Refusal"):
         list(host.answer(GUEST, Refusal("c", Remark("host_stops", {}))))
+
+
+def test_a_further_kind_takes_no_rule_away():
+    host_kinds = _all_kinds()
+    kind = next(iter(host_kinds))
+    with pytest.raises(ValueError, match=kind.__name__):
+        _with_more(host_kinds, {kind: host_kinds[kind]})
+    assert _with_more(host_kinds, {}) == host_kinds
