@@ -1,4 +1,4 @@
-// Runs in the page itself (app/panels/frame.py): beside the camera of every chart a second one, for SVG; both for the keyboard too.
+// Runs in the page itself (app/panels/frame.py): beside the picture button of every chart one for SVG; both for the keyboard too.
 (words => {
   document.querySelector(".glassleaf-charts")?.closest("[data-testid=stElementContainer]")?.style.setProperty("display", "none");
   const name = (button, title) => {
@@ -37,7 +37,7 @@
     copy.removeAttribute("style");
     whole.append(copy);
     const link = document.createElement("a"), picture = new Image();
-    link.download = `${figure.dataset.name}.${kind}`;
+    link.download = `${figure.dataset.name ?? "glassleaf-chart"}.${kind}`;
     link.href = picture.src = URL.createObjectURL(
       new Blob([new XMLSerializer().serializeToString(whole)], {type: "image/svg+xml"}));
     if (kind === "svg") return link.click();
@@ -61,14 +61,28 @@
     }
     figure.append(bar);
   });
+  const vega = () => document.querySelectorAll("[data-testid=stVegaLiteChart]").forEach(chart => {
+    const frame = chart.closest("[data-testid=stFullScreenFrame]");
+    const bar = frame?.querySelector("[data-testid=stElementToolbarButtonContainer]");
+    if (!bar || bar.querySelector(".glassleaf-svg")) return;
+    const button = document.createElement("button");
+    button.className = "glassleaf-svg";
+    button.textContent = "SVG";
+    button.title = words.svg;
+    button.setAttribute("aria-label", words.svg);
+    button.style.cssText = "font: 600 11px sans-serif; border: 0; background: none; color: inherit; min-width: 24px; min-height: 24px";
+    button.onclick = () => save(chart, "svg");
+    bar.append(button);
+  });
   let asked = false;
   const soon = () => {
     if (asked) return;
     asked = true;
-    requestAnimationFrame(() => { asked = false; dress(); drawings(); });
+    requestAnimationFrame(() => { asked = false; dress(); drawings(); vega(); });
   };
   dress();
   drawings();
+  vega();
   window.glassleafCharts?.disconnect();  // of the language before
   window.glassleafCharts = new MutationObserver(soon);
   window.glassleafCharts.observe(document.body, {childList: true, subtree: true});

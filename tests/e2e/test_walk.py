@@ -205,6 +205,10 @@ def _race(page) -> None:
         expect(heading).to_have_count(1, timeout=PATIENCE)
     points = page.locator("[data-testid=stVegaLiteChart] .mark-symbol path")
     points.nth(3).wait_for()  # two sizes or more, two lines
+    with page.expect_download() as download:
+        save = page.locator("[data-testid=stElementToolbar]").get_by_role("button", name=T("frame.save_svg"))
+        save.first.dispatch_event("click")  # it is seen while the pointer is over a chart of Vega-Lite
+    assert "<path" in Path(download.value.path()).read_text(encoding="utf-8")
 
 
 def _on_the_first_screen(page) -> None:
